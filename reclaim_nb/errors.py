@@ -1,0 +1,23 @@
+"""The few error classes of the package. Each message says what happened, where, and what to do."""
+
+from __future__ import annotations
+
+
+class ReclaimError(Exception):
+    """Base of every error a user can act on; its text is shown without a traceback."""
+
+
+class CardError(ReclaimError):
+    """A paper card, criterion or suite is not valid."""
+
+
+class RecordError(ReclaimError):
+    """A stream, notebook or attempt folder is damaged or does not agree with itself."""
+
+
+class KernelError(ReclaimError):
+    """A kernel or its container could not be started, reached or controlled."""
+
+
+class AttemptError(ReclaimError):
+    """An attempt cannot be started, resumed or graded as asked."""
