@@ -1,0 +1,163 @@
+"""The attempt folder: names of its files, making it, holding it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.record.files import write_atomic
+from reclaim_nb.record.payloads import PayloadStore, Policy
+
+
+@dataclass(frozen=True)
+class AttemptFolder:
+    """``runs/<batch>/<suite>/<paper>/<agent>/<repeat>/`` and what lies in it."""
+
+    path: Path
+
+    @property
+    def notebook(self) -> Path:
+        return self.path / "attempt.ipynb"
+
+    @property
+    def stream(self) -> Path:
+        return self.path / "stream.jsonl"
+
+    @property
+    def payloads(self) -> Path:
+        return self.path / "payloads.bin"
+
+    @property
+    def intake(self) -> Path:
+        return self.path / "intake.json"
+
+    @property
+    def workspace(self) -> Path:
+        return self.path / "workspace"
+
+    def verdicts(self) -> list[Path]:
+        """Return the verdict files, oldest name first."""
+        return sorted(self.path.glob("verdict.*.json"))
+
+    def store(self, policy: Policy | None = None) -> PayloadStore:
+        """Return the store of the attempt's large texts."""
+        return PayloadStore(self.payloads, policy)
+
+    def read_intake(self) -> dict[str, Any] | None:
+        """Return the intake manifest, None when nothing was shipped."""
+        if not self.intake.exists():
+            return None
+        intake: dict[str, Any] = json.loads(self.intake.read_text("utf-8"))
+        return intake
+
+
+def open_folder(path: Path | str) -> AttemptFolder:
+    """Return the attempt folder at a path: the folder itself, its notebook or its stream.
+
+    Raises:
+        RecordError: when there is no stream.
+    """
+    path = Path(path)
+    folder = AttemptFolder(path if path.is_dir() else path.parent)
+    if not folder.stream.exists():
+        raise RecordError(f"{path}: not an attempt folder (it holds no stream.jsonl)")
+    return folder
+
+
+def safe_name(text: str) -> str:
+    """Return text usable as one folder name everywhere; different texts that collide are told apart by the caller."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    return name[:80] or "unnamed"
+
+
+def create_folder(runs: Path, batch: str, suite: str, paper: str, agent: str, repeat: int | None) -> AttemptFolder:
+    """Make a new attempt folder; without a repeat the next free number is taken, also when many start at once.
+
+    Raises:
+        AttemptError: when that repeat exists already.
+    """
+    parent = runs / safe_name(batch) / safe_name(suite) / safe_name(paper) / safe_name(agent)
+    parent.mkdir(parents=True, exist_ok=True)
+    number = repeat if repeat is not None else 1
+    while True:
+        folder = AttemptFolder(parent / f"{number:02d}")
+        try:
+            folder.path.mkdir()
+        except FileExistsError:
+            if repeat is not None:
+                raise AttemptError(
+                    f"{folder.path} exists: repeat {repeat} was started before; "
+                    "`reclaim resume` it, or choose another --repeat or --batch"
+                ) from None
+            number += 1
+            continue
+        folder.workspace.mkdir()
+        return folder
+
+
+class Lock:
+    """Held by the one runner that works on an attempt; the system frees it when that process ends, however it ends."""
+
+    def __init__(self, folder: AttemptFolder) -> None:
+        self._path = folder.path / ".lock"
+        self._file: int | None = None
+
+    def take(self) -> None:
+        """Take the attempt.
+
+        Raises:
+            AttemptError: when a live runner has it.
+        """
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.read(handle, 200).decode("utf-8", "replace").strip()
+            os.close(handle)
+            raise AttemptError(f"{self._path.parent}: a runner is at work on this attempt ({owner})") from None
+        os.ftruncate(handle, 0)
+        os.write(handle, f"pid {os.getpid()} on {os.uname().nodename}\n".encode())
+        self._file = handle
+
+    def release(self) -> None:
+        """Let the attempt go."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def is_held(folder: AttemptFolder) -> bool:
+    """Tell whether a live runner works on the attempt."""
+    path = folder.path / ".lock"
+    if not path.exists():
+        return False
+    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file atomically, with sorted keys, so that the same value gives the same bytes."""
+    write_atomic(path, (json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n").encode("utf-8"))
+
+
+def write_new(path: Path, value: Any) -> None:
+    """Write a JSON file that must not exist yet.
+
+    Raises:
+        RecordError: when it does.
+    """
+    if path.exists():
+        raise RecordError(f"{path} exists already; records are added to, never replaced")
+    write_json(path, value)

@@ -1,0 +1,125 @@
+"""Reading a stream, and saying exactly where it is broken if it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reclaim_nb.errors import RecordError
+from reclaim_nb.record.events import GENESIS, Event, decode
+from reclaim_nb.record.payloads import PayloadStore, resolve
+
+
+class BrokenLink(RecordError):
+    """The chain does not hold at one line."""
+
+    def __init__(self, path: Path, line: int, reason: str) -> None:
+        super().__init__(f"{path}, line {line}: {reason}; this record is void from here on")
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class StreamState:
+    """What a read of a stream has shown so far.
+
+    Attributes:
+        events: number of events.
+        head: hash of the last of them.
+        unfinished: the last line has no newline: what a dying runner left.
+        loose: number of a line at the end that is no event, None when there is none.
+    """
+
+    events: int = 0
+    head: str = GENESIS
+    unfinished: bool = False
+    loose: int | None = None
+
+
+def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]:
+    """Yield the events of a stream, checking sequence and chain on the way.
+
+    A line that is no event is what a dying runner left. It is accepted at the very end, and inside only where the next
+    line is a ``runner`` event that resumes over it.
+
+    Args:
+        path: the stream.
+        state: kept up to date while reading, if given.
+
+    Raises:
+        BrokenLink: at the first line that does not follow from the one before.
+        RecordError: when there is no such file.
+    """
+    state = state or StreamState()
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - the generator keeps it open between events
+    except OSError as problem:
+        raise RecordError(f"{path}: no stream to read ({problem.strerror})") from problem
+    with file:
+        for number, line in enumerate(file, start=1):
+            state.unfinished = not line.endswith(b"\n")
+            try:
+                event = decode(line.rstrip(b"\n"))
+            except ValueError:
+                if state.loose is not None:
+                    raise BrokenLink(path, state.loose, "the line is not an event") from None
+                state.loose = number
+                continue
+            if event.seq != state.events:
+                raise BrokenLink(path, number, f"event number {event.seq} stands where {state.events} is due")
+            if event.prev != state.head:
+                raise BrokenLink(path, number, "it does not follow from the line before, which was changed or removed")
+            if state.loose is not None and not (event.kind == "runner" and event.data.get("resumed")):
+                raise BrokenLink(path, state.loose, "the line is not an event")
+            state.loose, state.head, state.events = None, event.hash, state.events + 1
+            yield event
+
+
+def scan(path: Path) -> StreamState:
+    """Read a stream to its end and return its state.
+
+    Raises:
+        BrokenLink: at the first line that does not follow from the one before.
+    """
+    state = StreamState()
+    for _ in read_events(path, state):
+        pass
+    return state
+
+
+def resolved(event: Event, store: PayloadStore) -> dict[str, Any]:
+    """Return an event's data with its large texts put back in place."""
+    data: dict[str, Any] = resolve(event.data, store)
+    return data
+
+
+def first_event(path: Path) -> Event:
+    """Return the ``attempt`` event of a stream without reading the rest.
+
+    Raises:
+        RecordError: when the file does not begin with one.
+    """
+    event = next(read_events(path), None)
+    if event is None or event.kind != "attempt":
+        raise RecordError(f"{path}: does not begin with an attempt")
+    return event
+
+
+def last_event(path: Path, tail_bytes: int = 262144) -> Event | None:
+    """Return the last whole event of a stream from its end alone; its link to the line before is not checked."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - tail_bytes))
+            lines = file.read().splitlines(keepends=True)
+    except OSError:
+        return None
+    for line in reversed(lines):
+        try:
+            return decode(line.rstrip(b"\n"))
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,286 @@
+"""The notebook as a pure function of the stream.
+
+The same events give the same bytes, whether they are applied while the attempt runs or read back years later: that is
+what `reclaim verify-record` rests on. What a cell printed is bounded here (head, tail, counts, a pointer), not in the
+stream.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reclaim_nb.record.events import Event
+from reclaim_nb.record.payloads import PayloadStore, is_reference, resolve
+from reclaim_nb.record.text import BoundedText, visible
+
+TEXT_HEAD = 16 * 1024
+TEXT_TAIL = 16 * 1024
+OUTPUTS = 100
+"""Most outputs shown of a cell at each end."""
+MIME_LIMIT = 2 * 1024 * 1024
+"""Most characters of one MIME value that the notebook holds."""
+
+
+class _Outputs:
+    """The outputs of one cell: first ones, last ones, and how many between them are left out."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.first: list[dict[str, Any]] = []
+        self.last: list[dict[str, Any]] = []
+        self.left_out = 0
+        self.text: BoundedText | None = None
+        self.clear_next = False
+
+    def add(self, output: dict[str, Any]) -> None:
+        if self.clear_next:
+            self.clear()
+        self.text = None
+        if len(self.first) < OUTPUTS:
+            self.first.append(output)
+            return
+        self.last.append(output)
+        if len(self.last) > OUTPUTS:
+            self.last.pop(0)
+            self.left_out += 1
+
+    def write(self, name: str, text: str) -> None:
+        shown = self.last or self.first
+        current = shown[-1] if shown else None
+        if self.clear_next or self.text is None or current is None or current.get("name") != name:
+            bounded = BoundedText(TEXT_HEAD, TEXT_TAIL)
+            self.add({"output_type": "stream", "name": name, "text": bounded})
+            self.text = bounded
+        self.text.add(text)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        outputs = [_settle(output) for output in self.first]
+        if self.left_out:
+            note = f"[… {self.left_out:,} outputs left out here; whole in the record …]\n"
+            outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(note)})
+        return outputs + [_settle(output) for output in self.last]
+
+
+def _settle(output: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(output.get("text"), BoundedText):
+        return {**output, "text": _lines(output["text"].value())}
+    return {key: value for key, value in output.items() if key != "_display_id"}
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True) if "\n" in text else ([text] if text else [])
+
+
+class _Cell:
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.id: str = data["cell"]
+        self.type: str = data["cell_type"]
+        self.source: str = data["source"]
+        self.metadata: dict[str, Any] = dict(data.get("metadata") or {})
+        self.reclaim: dict[str, Any] = {"author": data["author"], "turn": data["turn"]}
+        if self.type == "code":
+            self.reclaim["status"] = "not_run"
+        self.execution_count: int | None = None
+        self.outputs = _Outputs()
+        self.fragment: str | None = None
+
+    def count(self, name: str, by: int = 1) -> None:
+        self.reclaim[name] = self.reclaim.get(name, 0) + by
+
+    def as_json(self) -> dict[str, Any]:
+        cell: dict[str, Any] = {
+            "cell_type": self.type,
+            "id": self.id,
+            "metadata": {**self.metadata, "reclaim": self.reclaim},
+            "source": _lines(visible(self.source)),
+        }
+        if self.type == "code":
+            cell["execution_count"] = self.execution_count
+            cell["outputs"] = self.outputs.as_json()
+        return cell
+
+
+class Rendering:
+    """Builds the notebook from events, one by one.
+
+    Args:
+        store: where the texts lie that stand outside the stream.
+    """
+
+    def __init__(self, store: PayloadStore) -> None:
+        self._store = store
+        self._cells: dict[str, _Cell] = {}
+        self._displays: dict[str, list[tuple[_Cell, dict[str, Any]]]] = {}
+        self._language: dict[str, Any] = {"name": "python"}
+        self._kernelspec: dict[str, Any] = {"name": "reclaim-local", "display_name": "RECLAIM", "language": "python"}
+        self._reclaim: dict[str, Any] = {"schema": 1, "state": "running"}
+        self._stopped = False
+
+    @property
+    def cell_ids(self) -> list[str]:
+        """Ids of the cells, in order."""
+        return list(self._cells)
+
+    def apply(self, event: Event) -> None:
+        """Take one event into the notebook."""
+        handler = getattr(self, f"_on_{event.kind}", None)
+        if handler is not None:
+            handler(event.data)
+        self._reclaim["record"] = {"events": event.seq + 1, "head": event.hash}
+
+    def notebook(self) -> dict[str, Any]:
+        """Return the notebook as nbformat 4.5 JSON."""
+        return {
+            "cells": [cell.as_json() for cell in self._cells.values()],
+            "metadata": self._metadata(),
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of ``attempt.ipynb``; only cells that changed since the last call are encoded again."""
+        fragments = []
+        for cell in self._cells.values():
+            if cell.fragment is None:
+                cell.fragment = _encode(cell.as_json())
+            fragments.append(cell.fragment)
+        body = ",\n".join(fragments)
+        tail = _encode({"metadata": self._metadata(), "nbformat": 4, "nbformat_minor": 5})
+        return f'{{\n "cells": [\n{body}\n ],\n{tail[2:-2]}\n}}\n'.encode()
+
+    def cell_json(self, cell_id: str) -> dict[str, Any]:
+        """Return one cell as it stands in the notebook."""
+        return self._cells[cell_id].as_json()
+
+    def _metadata(self) -> dict[str, Any]:
+        return {"kernelspec": self._kernelspec, "language_info": self._language, "reclaim": self._reclaim}
+
+    def _on_attempt(self, data: dict[str, Any]) -> None:
+        spec = {key: value for key, value in data["spec"].items() if key != "card"}
+        self._reclaim["spec"] = spec
+        name = spec.get("kernel", {}).get("name", "reclaim-local")
+        self._kernelspec = {"name": name, "display_name": f"RECLAIM ({name})", "language": "python"}
+
+    def _on_runner(self, data: dict[str, Any]) -> None:
+        if data.get("resumed"):
+            self._reclaim["resumed"] = self._reclaim.get("resumed", 0) + 1
+        if language := data.get("language_info"):
+            self._language = language
+
+    def _on_cell(self, data: dict[str, Any]) -> None:
+        self._cells[data["cell"]] = _Cell(data)
+
+    def _on_cell_end(self, data: dict[str, Any]) -> None:
+        cell = self._cells[data["cell"]]
+        cell.fragment = None
+        cell.execution_count = data["execution_count"]
+        kept = ("status", "started", "ended", "held_seconds", "charged_seconds", "messages", "gaps", "idle", "detail")
+        cell.reclaim |= {key: data[key] for key in kept if data.get(key) is not None}
+
+    def _on_limit(self, data: dict[str, Any]) -> None:
+        if data.get("stop", True):
+            self._stopped = True
+
+    def _on_end(self, data: dict[str, Any]) -> None:
+        self._reclaim |= {"state": "ended", "end": data["reason"], "usage": data["usage"]}
+        for name in ("detail", "submission"):
+            if data.get(name) is not None:
+                self._reclaim[name] = data[name]
+
+    def _on_message(self, data: dict[str, Any]) -> None:
+        cell = self._cells.get(data["cell"] or "")
+        if cell is None or data["channel"] != "iopub":
+            return
+        cell.fragment = None
+        if data.get("late"):
+            cell.count("after_stop" if self._stopped else "late")
+            if self._stopped:
+                return
+        kind, content = data["msg_type"], data["content"]
+        if kind == "stream":
+            text = resolve(content.get("text", ""), self._store)
+            cell.outputs.write(str(content.get("name", "stdout")), text if isinstance(text, str) else str(text))
+        elif kind in ("display_data", "execute_result"):
+            self._display(cell, kind, content)
+        elif kind == "update_display_data":
+            self._update(cell, content)
+        elif kind == "error":
+            content = resolve(content, self._store)
+            cell.outputs.add(
+                {
+                    "output_type": "error",
+                    "ename": visible(str(content.get("ename", ""))),
+                    "evalue": visible(str(content.get("evalue", ""))[:TEXT_HEAD]),
+                    "traceback": [visible(str(line)[:TEXT_HEAD]) for line in list(content.get("traceback", []))[:200]],
+                }
+            )
+        elif kind == "clear_output":
+            cell.count("cleared")
+            if content.get("wait"):
+                cell.outputs.clear_next = True
+            else:
+                cell.outputs.clear()
+        elif kind == "execute_input":
+            count = content.get("execution_count")
+            cell.execution_count = count if isinstance(count, int) else None
+
+    def _display(self, cell: _Cell, kind: str, content: dict[str, Any]) -> None:
+        output: dict[str, Any] = {
+            "output_type": kind,
+            "data": self._bundle(content),
+            "metadata": _shown(content.get("metadata") or {}),
+        }
+        if kind == "execute_result":
+            count = content.get("execution_count")
+            output["execution_count"] = count if isinstance(count, int) else None
+        display_id = (content.get("transient") or {}).get("display_id")
+        cell.outputs.add(output)
+        if isinstance(display_id, str):
+            self._displays.setdefault(display_id, []).append((cell, output))
+
+    def _update(self, updater: _Cell, content: dict[str, Any]) -> None:
+        display_id = (content.get("transient") or {}).get("display_id")
+        for cell, output in self._displays.get(str(display_id), []):
+            output["data"] = self._bundle(content)
+            output["metadata"] = _shown(content.get("metadata") or {})
+            cell.fragment = None
+            if cell is not updater:
+                cell.reclaim["updated_later_by"] = sorted({*cell.reclaim.get("updated_later_by", []), updater.id})
+
+    def _bundle(self, content: dict[str, Any]) -> dict[str, Any]:
+        data = content.get("data")
+        if not isinstance(data, dict) or is_reference(data) or "$json" in data:
+            return {"text/plain": ["[output kept in the record only]"]}
+        bundle: dict[str, Any] = {}
+        notes = []
+        for mime, value in data.items():
+            value = resolve(value, self._store) if not _too_large(value) else None
+            if value is None or (isinstance(value, str) and len(value) > MIME_LIMIT):
+                notes.append(f"[{mime}: too large for the notebook, kept in the record]\n")
+            elif isinstance(value, str):
+                bundle[mime] = _lines(visible(value))
+            elif mime.endswith("json"):
+                bundle[mime] = value
+            else:
+                bundle[mime] = _lines(visible(json.dumps(value)))
+        if notes:
+            bundle["text/plain"] = notes + bundle.get("text/plain", [])
+        return bundle
+
+
+def _shown(metadata: Any) -> dict[str, Any]:
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _too_large(value: Any) -> bool:
+    if not is_reference(value):
+        return False
+    reference = value.get("$payload") or value["$cut"]
+    return "$cut" in value or reference["bytes"] > MIME_LIMIT
+
+
+def _encode(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
