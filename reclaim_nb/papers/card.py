@@ -298,7 +298,3 @@ class PaperCard(_Part):
     def anchor(self, name: str) -> Anchor | None:
         """Return the anchor of that name, or None."""
         return next((a for a in self.anchors if a.name == name), None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the card as JSON data; `PaperCard.model_validate` reads it back unchanged."""
-        return self.model_dump(mode="json", by_alias=True)
