@@ -1,0 +1,343 @@
+"""``reclaim-docker``: the kernel in a container without network, rights or a writable root."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import psutil
+from traitlets import Enum, Float, Int, List, Unicode
+
+from reclaim_nb.errors import KernelError
+from reclaim_nb.kernels.box import Box
+from reclaim_nb.kernels.owner import Owner
+from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, user_of_box
+
+LABEL = "org.reclaim."
+WORK = "/work"
+RELEASE = "/release"
+
+
+class DockerProvisioner(BoxProvisioner):
+    """Starts the kernel in a container of the local engine."""
+
+    python = Unicode("python", help="Python that runs the kernel in the image.").tag(config=True)
+    image = Unicode("", help="Image of the container; empty: the one `reclaim image build` makes.").tag(config=True)
+    network = Enum(["none", "open"], "none", help="none: no network at all; open: the engine's bridge.").tag(
+        config=True
+    )
+    cpus = Float(0.0, help="Most CPUs; 0: all of the machine's.").tag(config=True)
+    shm_mib = Int(256, help="Size of /dev/shm, MiB.").tag(config=True)
+    tmp_mib = Int(1024, help="Size of /tmp, MiB, in memory.").tag(config=True)
+    home_mib = Int(512, help="Size of the home folder, MiB, in memory.").tag(config=True)
+    gpus = List(help="GPU ids, or a single number as text for a count; empty: none.").tag(config=True)
+
+    unsandboxed = False
+
+    _container: str | None = None
+    _engine: Any = None
+    _init_pid: int | None = None
+    _cpu_file: Path | None = None
+    _cpu: float | None = None
+
+    @property
+    def has_process(self) -> bool:
+        return self._container is not None
+
+    def _api(self) -> Any:
+        if self._engine is None:
+            from reclaim_nb.kernels.images import engine
+
+            self._engine = engine().api
+        return self._engine
+
+    def _launch(self, command: list[str]) -> None:
+        from docker.errors import APIError, ImageNotFound
+
+        from reclaim_nb.kernels.images import image_name
+
+        assert self.box is not None
+        self._remove_container()
+        image = image_name(self.image)
+        uid, gid = user_of_box()
+        self.box.give_to(uid, gid)
+        workspace = Path(self.workspace)
+        _open_to(workspace, uid, gid)
+        api = self._api()
+        sockets, given = str(self.box.path / "s"), str(self.box.path / "h")
+        binds = {
+            sockets: {"bind": sockets, "mode": "rw"},
+            given: {"bind": given, "mode": "ro"},
+            str(workspace.resolve()): {"bind": WORK, "mode": "rw"},
+        }
+        if self.release:
+            binds[str(Path(self.release).resolve())] = {"bind": RELEASE, "mode": "ro"}
+        owner = f"uid={uid},gid={gid}"
+        host = api.create_host_config(
+            binds=binds,
+            network_mode="none" if self.network == "none" else "bridge",
+            read_only=True,
+            tmpfs={
+                "/tmp": f"rw,exec,nosuid,nodev,size={self.tmp_mib}m,mode=1777",
+                "/home/agent": f"rw,exec,nosuid,nodev,size={self.home_mib}m,mode=0700,{owner}",
+            },
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges:true"],
+            mem_limit=self.memory_mib * MIB,
+            memswap_limit=self.memory_mib * MIB,
+            pids_limit=self.pids,
+            shm_size=self.shm_mib * MIB,
+            nano_cpus=int(self.cpus * 1e9) or None,
+            init=True,
+            ulimits=_ulimits(self.file_mib),
+            device_requests=_device_requests(list(self.gpus)),
+            log_config={"Type": "json-file", "Config": {"max-size": "5m", "max-file": "1"}},
+        )
+        me = Owner.me()
+        labels = {
+            f"{LABEL}kernel": "1",
+            f"{LABEL}attempt": self.attempt_id,
+            f"{LABEL}batch": self.batch,
+            f"{LABEL}box": str(self.box.path),
+        } | {f"{LABEL}owner.{name}": str(value) for name, value in me.to_json().items()}
+        try:
+            self._container = api.create_container(
+                image,
+                command,
+                host_config=host,
+                user=f"{uid}:{gid}",
+                working_dir=WORK,
+                labels=labels,
+                hostname="attempt",
+                environment=self.kernel_environment(WORK, RELEASE if self.release else "")
+                | {"HOME": "/home/agent", "PYTHONDONTWRITEBYTECODE": "1"},
+            )["Id"]
+            self.box.describe(kind="docker", container=self._container, attempt=self.attempt_id)
+            api.start(self._container)
+        except ImageNotFound as problem:
+            raise KernelError(f"the image {image} is not here: run `reclaim image build`") from problem
+        except APIError as problem:
+            self._remove_container()
+            raise KernelError(_explain(str(problem.explanation), bool(self.gpus))) from problem
+        self._look()
+
+    def _look(self) -> None:
+        assert self._container is not None
+        state = self._api().inspect_container(self._container)["State"]
+        self._init_pid = state.get("Pid") or None
+        self.pid = self._init_pid
+        self._cpu_file = _cpu_file(self._init_pid) if self._init_pid else None
+
+    async def poll(self) -> int | None:
+        if self._container is None:
+            return self.death.exit_code if self.death else 0
+        if self._init_pid is not None and psutil.pid_exists(self._init_pid):
+            return None
+        return await asyncio.to_thread(self._poll)
+
+    def _poll(self) -> int | None:
+        from docker.errors import DockerException, NotFound
+        from requests.exceptions import RequestException
+
+        assert self._container is not None
+        try:
+            state = self._api().inspect_container(self._container)["State"]
+        except NotFound:
+            self.death = Death(None, False, "the container was removed from outside")
+            return -1
+        except (DockerException, RequestException) as problem:
+            self.death = Death(None, False, f"the container engine does not answer any more ({problem})")
+            return -1
+        if state["Running"]:
+            return None
+        code = int(state.get("ExitCode", -1))
+        memory = bool(state.get("OOMKilled"))
+        self.death = Death(code, memory, _sentence(code, memory, self.memory_mib))
+        return code
+
+    async def send_signal(self, signum: int) -> None:
+        if self._container is not None:
+            await asyncio.to_thread(self._signal, signum)
+
+    def _signal(self, signum: int) -> None:
+        from docker.errors import APIError
+
+        try:
+            self._api().kill(self._container, signal.Signals(signum).name)
+        except APIError:
+            return  # it has ended already; poll says how
+
+    async def kill(self, restart: bool = False) -> None:
+        await self.send_signal(signal.SIGKILL)
+        for _ in range(100):
+            if await self.poll() is not None:
+                return
+            await asyncio.sleep(0.05)
+
+    async def cleanup(self, restart: bool = False) -> None:
+        if self._container is not None:
+            self.cpu_seconds()
+            await asyncio.to_thread(self._remove_container)
+        await super().cleanup(restart)
+        if not restart and self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def _remove_container(self) -> None:
+        from docker.errors import APIError
+
+        if self._container is None:
+            return
+        with contextlib.suppress(APIError):  # somebody else removed it, which is what was wanted
+            self._api().remove_container(self._container, force=True, v=True)
+        self._container = self._init_pid = None
+
+    async def get_provisioner_info(self) -> dict[str, Any]:
+        return {**await super().get_provisioner_info(), "container": self._container}
+
+    async def load_provisioner_info(self, provisioner_info: dict[str, Any]) -> None:
+        await super().load_provisioner_info(provisioner_info)
+        self._container = provisioner_info["container"]
+        if await asyncio.to_thread(self._poll) is not None:
+            text = self.death.text if self.death else ""
+            raise KernelError(f"the container of this attempt does not run any more: {text}")
+        await asyncio.to_thread(self._look)
+
+    def last_words(self) -> str:
+        """Return the end of what the container wrote outside Jupyter, for error messages."""
+        from docker.errors import APIError
+
+        if self._container is None:
+            return ""
+        try:
+            return bytes(self._api().logs(self._container, tail=20)).decode("utf-8", "replace").strip()
+        except APIError:
+            return ""
+
+    def cpu_seconds(self) -> float | None:
+        reading = _read_cpu(self._cpu_file)
+        if reading is None and self._container is not None and self._cpu_file is None:
+            stats = self._api().stats(self._container, stream=False, one_shot=True)
+            reading = stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
+        if reading is not None:
+            self._cpu = max(self._cpu or 0.0, reading)
+        return self._cpu
+
+    def kill_younger(self, than: float) -> int:
+        """Kill what the box started after a time. Nothing inside is asked: the host's own process table decides."""
+        if self._init_pid is None:
+            return 0
+        killed = 0
+        try:
+            family = psutil.Process(self._init_pid).children(recursive=True)
+        except psutil.Error:
+            return 0
+        for process in family:
+            try:
+                if process.create_time() >= than - 0.05:
+                    process.kill()
+                    killed += 1
+            except psutil.Error:
+                continue
+        return killed
+
+
+def remove_box(box: Box, container: str | None) -> None:
+    """Remove a container and its private folder."""
+    if container:
+        from docker.errors import APIError
+
+        from reclaim_nb.kernels.images import engine
+
+        client = engine()
+        try:
+            client.api.remove_container(container, force=True, v=True)
+        except APIError as problem:
+            if problem.status_code != 404:
+                raise KernelError(f"container {container[:12]} cannot be removed: {problem.explanation}") from problem
+        finally:
+            client.close()
+    box.remove()
+
+
+def _open_to(folder: Path, uid: int, gid: int) -> None:
+    if os.geteuid() == 0:
+        os.chown(folder, uid, gid)
+
+
+def _ulimits(file_mib: int) -> list[Any]:
+    from docker.types import Ulimit
+
+    limits = [Ulimit(name="core", soft=0, hard=0)]
+    if file_mib:
+        limits.append(Ulimit(name="fsize", soft=file_mib * MIB, hard=file_mib * MIB))
+    return limits
+
+
+def _device_requests(gpus: list[str]) -> list[Any] | None:
+    if not gpus:
+        return None
+    from docker.types import DeviceRequest
+
+    if len(gpus) == 1 and gpus[0].startswith("count="):
+        return [DeviceRequest(count=int(gpus[0][6:]), capabilities=[["gpu"]])]
+    return [DeviceRequest(device_ids=gpus, capabilities=[["gpu"]])]
+
+
+def _explain(text: str, gpus: bool) -> str:
+    if gpus and ("device driver" in text or "gpu" in text.lower() or "nvidia" in text.lower()):
+        return (
+            "the container engine has no GPU runtime: install the NVIDIA Container Toolkit and restart the engine, "
+            f"or run a card whose device is cpu (engine: {text})"
+        )
+    return f"the container could not be started: {text}"
+
+
+def _sentence(code: int, memory: bool, memory_mib: int) -> str:
+    if memory:
+        return f"the kernel was killed because memory ran out (limit {memory_mib} MiB)"
+    if code > 128:
+        try:
+            return f"the kernel was ended by {signal.Signals(code - 128).name}"
+        except ValueError:
+            pass
+    return f"the kernel ended itself with exit code {code}"
+
+
+def _cpu_file(pid: int) -> Path | None:
+    """Return the control group file that counts the container's CPU time (version 1 or 2), None when not visible."""
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if "cpuacct" in controllers.split(","):
+            for root in ("/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct"):
+                file = Path(root + path) / "cpuacct.usage"
+                if file.exists():
+                    return file
+        if controllers == "":
+            file = Path("/sys/fs/cgroup" + path) / "cpu.stat"
+            if file.exists() and path != "/":
+                return file
+    return None
+
+
+def _read_cpu(file: Path | None) -> float | None:
+    if file is None:
+        return None
+    try:
+        text = file.read_text()
+    except OSError:
+        return None
+    if file.name == "cpuacct.usage":
+        return int(text) / 1e9
+    for line in text.splitlines():
+        if line.startswith("usage_usec"):
+            return int(line.split()[1]) / 1e6
+    return None
