@@ -22,6 +22,7 @@ from reclaim_nb.errors import KernelError
 
 if TYPE_CHECKING:
     import docker
+    from docker.context import Context
 
 DEFAULT_IMAGE = f"reclaim-kernel:{__version__}"
 """Name of the kernel image that belongs to this version; ``RECLAIM_IMAGE`` names another one."""
@@ -201,19 +202,26 @@ def build_image(
 
 
 def _client(timeout: float) -> docker.DockerClient:
-    """Make a client for the engine the Docker CLI would use; the SDK alone knows no contexts (rootless, Desktop)."""
     import docker
-    from docker.context import ContextAPI
 
-    if not os.environ.get("DOCKER_HOST"):
-        context = ContextAPI.get_current_context()
-        if context is not None and context.name != "default":
-            return docker.DockerClient(base_url=context.Host, tls=context.TLSConfig or False, timeout=timeout)  # type: ignore[arg-type]
+    if context := _context():
+        return docker.DockerClient(base_url=context.Host, tls=context.TLSConfig or False, timeout=timeout)  # type: ignore[arg-type]
     return docker.from_env(timeout=timeout)  # type: ignore[arg-type]
 
 
+def _context() -> Context | None:
+    """Return the Docker CLI's current context where it decides: only it knows of rootless Docker and Docker Desktop."""
+    from docker.context import ContextAPI
+
+    if os.environ.get("DOCKER_HOST"):
+        return None
+    context = ContextAPI.get_current_context()
+    return context if context is not None and context.name != "default" else None
+
+
 def _no_engine(error: Exception) -> str:
-    where = os.environ.get("DOCKER_HOST") or "its usual socket"
+    context = _context()
+    where = os.environ.get("DOCKER_HOST") or (context.Host if context else "its usual socket")
     if "PermissionError" in repr(error) or "Permission denied" in str(error):
         return (
             f"this user may not talk to the container engine at {where} ({error}); "

@@ -1,0 +1,42 @@
+"""What tests that need a container engine share: without one they skip, or fail under RECLAIM_REQUIRE_DOCKER=1."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import pytest
+
+from reclaim_nb.errors import KernelError
+from reclaim_nb.kernels.images import ImageInfo, build_image, engine_problem
+
+_engine_problem = functools.cache(engine_problem)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that uses the kernel image, so that ``-m "not docker"`` leaves it out."""
+    for item in items:
+        if "kernel_image" in getattr(item, "fixturenames", ()):
+            item.add_marker("docker")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip or fail a test marked ``docker`` before its fixtures run, when no engine answers."""
+    if item.get_closest_marker("docker") and (problem := _engine_problem()):
+        _cannot_run(problem)
+
+
+@pytest.fixture(scope="session")
+def kernel_image() -> ImageInfo:
+    """The kernel image of this checkout, built if the engine does not have it."""
+    try:
+        return build_image()
+    except KernelError as error:
+        _cannot_run(str(error))
+
+
+def _cannot_run(reason: str) -> None:
+    if os.environ.get("RECLAIM_REQUIRE_DOCKER") == "1":
+        pytest.fail(f"RECLAIM_REQUIRE_DOCKER=1, but: {reason}", pytrace=False)
+    pytest.skip(reason)
