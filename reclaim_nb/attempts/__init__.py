@@ -1,0 +1,1 @@
+"""One attempt, from card to executed notebook: limits, meter, session, engine, resume."""

@@ -83,7 +83,7 @@ class KernelLink:
                 socket.setsockopt(zmq.IDENTITY, identity)
             socket.connect(f"ipc://{connection['ip']}-{connection[channel + '_port']}")
             self._sockets[channel] = socket
-            self._loop.add_reader(socket.getsockopt(zmq.FD), self._drain, channel)
+            self._loop.add_reader(socket.fileno(), self._drain, channel)
         self._closed = False
 
     async def ready(self, timeout: float, alive: Callable[[], Any]) -> dict[str, Any]:
@@ -156,18 +156,13 @@ class KernelLink:
         """Answer the kernel's request for input."""
         self.send("stdin", "input_reply", {"value": value})
 
-    def pause(self) -> None:
-        """Stop taking messages: the kernel waits once its queue is full."""
-        for socket in self._sockets.values():
-            self._loop.remove_reader(socket.getsockopt(zmq.FD))
-
     def close(self) -> None:
         """Let go of the sockets; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
         for socket in self._sockets.values():
-            self._loop.remove_reader(socket.getsockopt(zmq.FD))
+            self._loop.remove_reader(socket.fileno())
             socket.close(0)
         self._context.term()
 
@@ -181,7 +176,7 @@ class KernelLink:
             return
         socket = self._sockets[channel]
         for _ in range(BATCH):
-            if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            if not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
                 return
             try:
                 frames = socket.recv_multipart(zmq.NOBLOCK)

@@ -20,6 +20,11 @@ class StreamWriter:
     Every event is handed to the operating system with one ``write`` before :meth:`append` returns, so it survives the
     death of the process. Events of the kinds in :data:`~reclaim_nb.record.events.DURABLE` (and all before them) are
     also on the disk by then, so they survive the death of the machine.
+
+    Attributes:
+        head: hash of the last event.
+        seq: number the next event gets.
+        offset: where the last event's line begins in the file, bytes.
     """
 
     def __init__(self, path: Path, payloads: PayloadStore, clock: Clock | None = None) -> None:
@@ -29,6 +34,7 @@ class StreamWriter:
         state = scan(path) if path.exists() else None
         self.head = state.head if state else GENESIS
         self.seq = state.events if state else 0
+        self.offset = 0
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         if state and state.unfinished:
             # A line that a dying runner left unfinished stays where it is; the chain goes on over it.
@@ -42,7 +48,7 @@ class StreamWriter:
         """
         time = self._clock.now()
         line = encode(self.seq, time, self.head, kind, data)
-        size = os.fstat(self._file).st_size
+        self.offset = size = os.fstat(self._file).st_size
         try:
             self._write(line + b"\n")
             if kind in DURABLE:

@@ -1,0 +1,130 @@
+"""The meter: what an attempt has used of its device, read on the host, where no cell can reach it.
+
+CPU budgets are charged the CPU seconds of the whole box, so a job left running in the background is charged and a
+thinking agent is not. GPU budgets are charged ``devices x seconds x factor`` while a cell runs or anything the attempt
+started still uses a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Protocol
+
+from reclaim_nb.record.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is spent so far.
+
+    Attributes:
+        charged_seconds: device seconds charged, in the budget's unit (factor applied).
+        held_seconds: seconds in which a cell ran, times devices.
+        device: name of the device.
+        factor: H100-equivalents of one second of the device; 1 for CPU.
+    """
+
+    charged_seconds: float
+    held_seconds: float
+    device: str
+    factor: Decimal
+
+    @property
+    def hours(self) -> Decimal:
+        """Hours charged, in decimals."""
+        return (Decimal(repr(self.charged_seconds)) / 3600).quantize(Decimal("0.000001"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "charged_seconds": round(self.charged_seconds, 3),
+            "held_seconds": round(self.held_seconds, 3),
+            "hours": str(self.hours),
+            "device": self.device,
+            "factor": str(self.factor),
+        }
+
+
+class Meter(Protocol):
+    """Counts what the attempt uses."""
+
+    def tick(self, running: bool) -> Reading:
+        """Take a reading; ``running`` tells whether a cell has run since the last one."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what a later runner needs to go on counting."""
+
+
+class CpuMeter:
+    """CPU seconds of the box.
+
+    Args:
+        read: returns the CPU seconds that the box has used since it exists.
+        clock: for the time that cells hold the box.
+        baseline: reading at the moment the kernel was ready; its start-up is not the agent's.
+        carried: charged seconds of boxes before this one.
+        held: held seconds so far.
+    """
+
+    def __init__(
+        self, read: Callable[[], float], clock: Clock, *, baseline: float, carried: float = 0.0, held: float = 0.0
+    ) -> None:
+        self._read, self._clock = read, clock
+        self._baseline, self._carried, self._held = baseline, carried, held
+        self._last = clock.monotonic()
+        self._charged = carried
+
+    def tick(self, running: bool) -> Reading:
+        now = self._clock.monotonic()
+        if running:
+            self._held += now - self._last
+        self._last = now
+        self._charged = max(self._charged, self._carried + self._read() - self._baseline)
+        return Reading(self._charged, self._held, "cpu", Decimal(1))
+
+    def state(self) -> dict[str, Any]:
+        return {"baseline": self._baseline, "carried": self._carried}
+
+
+class GpuMeter:
+    """Seconds of the GPUs that an attempt holds, in H100-equivalents.
+
+    Args:
+        busy: tells whether anything of the attempt uses a device now.
+        devices: number of devices held.
+        name: what the device calls itself.
+        factor: H100-equivalents of one device second.
+        clock: for the seconds.
+        carried: charged seconds so far.
+        held: held seconds so far.
+    """
+
+    def __init__(
+        self,
+        busy: Callable[[], bool],
+        clock: Clock,
+        *,
+        devices: int,
+        name: str,
+        factor: Decimal,
+        carried: float = 0.0,
+        held: float = 0.0,
+    ) -> None:
+        self._busy, self._clock = busy, clock
+        self._devices, self._name, self._factor = devices, name, factor
+        self._charged, self._held = carried, held
+        self._last = clock.monotonic()
+
+    def tick(self, running: bool) -> Reading:
+        now = self._clock.monotonic()
+        passed = (now - self._last) * self._devices
+        self._last = now
+        if running:
+            self._held += passed
+        if running or self._busy():
+            self._charged += passed * float(self._factor)
+        return Reading(self._charged, self._held, self._name, self._factor)
+
+    def state(self) -> dict[str, Any]:
+        return {}

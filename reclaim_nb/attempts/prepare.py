@@ -1,0 +1,204 @@
+"""Before the first cell: find the paper, decide the spec, make the folder, take in the release."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+from reclaim_nb.attempts.limits import limits_for
+from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec, KernelFacts, package_versions
+from reclaim_nb.data import data_folder
+from reclaim_nb.errors import AttemptError, KernelError
+from reclaim_nb.kernels.kernel import KernelConfig
+from reclaim_nb.papers.intake import take_in
+from reclaim_nb.papers.loading import LoadedCard
+from reclaim_nb.papers.paper_text import PaperText
+from reclaim_nb.papers.suite import find_paper
+from reclaim_nb.papers.view import agent_view, as_markdown
+from reclaim_nb.record.files import write_atomic
+from reclaim_nb.record.folder import AttemptFolder, create_folder
+
+CARD_TAG = "reclaim-card"
+"""Tag of the template's Markdown cell that becomes the card as an agent may see it."""
+
+KernelKind = Literal["auto", "docker", "local"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person or a batch asks for; the names are also the parameters of ``templates/attempt.ipynb``.
+
+    Attributes:
+        paper: ``suite/slug`` or the path of a paper folder.
+        agent: name of a registered agent; ``model`` and ``options`` are handed to it.
+        kernel: ``docker``, ``local``, or ``auto``: docker where an engine and the image are there.
+        runs: folder of all attempts.
+        batch, repeat: where the attempt stands; without a repeat the next free number.
+        budget_hours, wall_clock_seconds, turns, tokens, usd, cell_seconds: limits other than the card's.
+        network: ``none`` or ``open``.
+        memory_mib, cpus, image, gpus, abandon_seconds: see :class:`KernelConfig`.
+        conditions: named, recorded changes of what agents are told.
+        seed: seed of the harness.
+    """
+
+    paper: str
+    agent: str = "replay"
+    model: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    kernel: KernelKind = "auto"
+    runs: str = "runs"
+    batch: str = "single"
+    repeat: int | None = None
+    budget_hours: str | float | None = None
+    wall_clock_seconds: float | None = None
+    turns: int | None = None
+    tokens: int | None = None
+    usd: str | float | None = None
+    cell_seconds: float | None = None
+    network: Literal["none", "open"] = "none"
+    memory_mib: int = 4096
+    cpus: float = 0.0
+    image: str = ""
+    gpus: str = ""
+    abandon_seconds: float = 600.0
+    conditions: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An attempt that is about to begin."""
+
+    folder: AttemptFolder
+    spec: AttemptSpec
+    card: LoadedCard
+    template: list[dict[str, Any]]
+
+
+def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepared:
+    """Decide everything and make the attempt folder.
+
+    Args:
+        request: what is asked for.
+        template: notebook whose cells come first; without it the package's own.
+
+    Raises:
+        CardError: when the paper is not found or its card is broken.
+        AttemptError: when something asked for does not exist.
+        KernelError: when a container is asked for and there is no engine or image.
+    """
+    loaded = find_paper(request.paper)
+    card = loaded.card
+    kernel = kernel_facts(request)
+    limits = limits_for(
+        card,
+        budget_hours=_decimal(request.budget_hours, "budget_hours"),
+        wall_clock_seconds=request.wall_clock_seconds,
+        turns=request.turns,
+        tokens=request.tokens,
+        usd=_decimal(request.usd, "usd"),
+        cell_seconds=request.cell_seconds,
+    )
+    suite = suite_name(loaded)
+    folder = create_folder(Path(request.runs), request.batch, suite, card.id, request.agent, request.repeat)
+    spec = AttemptSpec(
+        id=uuid.uuid4().hex[:12],
+        batch=request.batch,
+        suite=suite,
+        paper=card.id,
+        title=card.title,
+        tier=card.tier,
+        device=card.device,
+        repeat=int(folder.path.name),
+        card_sha256=loaded.sha256,
+        card=json.loads(card.model_dump_json(by_alias=True)),
+        agent=AgentSpec(name=request.agent, model=request.model, options=request.options),
+        kernel=kernel,
+        limits=limits,
+        conditions=tuple(request.conditions),
+        seed=request.seed,
+        packages=package_versions(),
+    )
+    intake = take_in(release_folder(loaded))
+    write_atomic(folder.intake, intake.to_json().encode())
+    notebook = template or json.loads((data_folder("templates") / "attempt.ipynb").read_text("utf-8"))
+    return Prepared(folder, spec, loaded, _template_cells(notebook, as_markdown(agent_view(card))))
+
+
+def kernel_facts(request: Request) -> KernelFacts:
+    """Decide where the cells run.
+
+    Raises:
+        KernelError: when a container is asked for and cannot be had.
+    """
+    kind = request.kernel
+    digest = ""
+    if kind != "local":
+        from reclaim_nb.kernels.images import engine_problem, image_info, require_image
+
+        if kind == "auto":
+            available = engine_problem() is None and image_info(request.image or None) is not None
+            kind = "docker" if available else "local"
+        if kind == "docker":
+            digest = require_image(request.image or None).id
+    if kind == "local" and request.gpus:
+        raise KernelError("a local kernel is not given GPUs; use --kernel docker")
+    config = KernelConfig(
+        kind=kind,
+        image=request.image,
+        network=request.network,
+        memory_mib=request.memory_mib,
+        cpus=request.cpus,
+        gpus=tuple(filter(None, request.gpus.split(","))),
+        abandon_seconds=request.abandon_seconds,
+    )
+    return KernelFacts(**config.to_json(), image_digest=digest)
+
+
+def suite_name(loaded: LoadedCard) -> str:
+    """Return the name of the suite a card lies in."""
+    folder = loaded.path.parent
+    return (folder.parent if loaded.path.name == "paper.yaml" else folder).name
+
+
+def release_folder(loaded: LoadedCard) -> Path | None:
+    """Return the folder with what the authors released, None when there is none here."""
+    folder = loaded.path.parent / "release"
+    return folder if folder.is_dir() else None
+
+
+def paper_text(loaded: LoadedCard) -> PaperText | None:
+    """Return the text of the paper, None when it is not here."""
+    path = loaded.path.parent / "paper.md"
+    return PaperText.load(path) if path.exists() else None
+
+
+def _template_cells(notebook: dict[str, Any], card: str) -> list[dict[str, Any]]:
+    cells = []
+    for index, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] not in ("code", "markdown"):
+            continue
+        source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+        tags = list(cell.get("metadata", {}).get("tags", []))
+        cells.append(
+            {
+                "cell": str(cell.get("id") or f"template-{index}"),
+                "cell_type": cell["cell_type"],
+                "source": card if CARD_TAG in tags else source,
+                "metadata": {"tags": tags} if tags else {},
+            }
+        )
+    return cells
+
+
+def _decimal(value: str | float | None, name: str) -> Decimal | None:
+    if value is None:
+        return None
+    try:
+        return Decimal(str(value))
+    except ArithmeticError:
+        raise AttemptError(f"{name}: {value!r} is not a number") from None

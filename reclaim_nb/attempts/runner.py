@@ -1,0 +1,231 @@
+"""Running one attempt from its first cell to its end, and going on with one whose runner died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reclaim_nb.agents.base import Agent, make_agent
+from reclaim_nb.attempts.prepare import Prepared, paper_text, release_folder
+from reclaim_nb.attempts.reasons import EndReason
+from reclaim_nb.attempts.recorder import Recorder
+from reclaim_nb.attempts.restore import Restored, restore
+from reclaim_nb.attempts.session import Session
+from reclaim_nb.attempts.spec import AttemptSpec
+from reclaim_nb.attempts.tools import AttemptOver
+from reclaim_nb.errors import AttemptError, KernelError, ReclaimError, RecordError
+from reclaim_nb.papers.loading import LoadedCard
+from reclaim_nb.papers.suite import find_paper
+from reclaim_nb.record.clock import SystemClock
+from reclaim_nb.record.events import SCHEMA
+from reclaim_nb.record.folder import AttemptFolder, Lock, open_folder
+from reclaim_nb.record.payloads import WORDS, Policy
+from reclaim_nb.record.reader import last_event
+
+Observer = Callable[[Session], None]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An attempt that has ended, for now or for good."""
+
+    folder: AttemptFolder
+    reason: EndReason
+    detail: str | None
+    notebook: dict[str, Any]
+
+
+def run_attempt(prepared: Prepared, observer: Observer | None = None) -> Finished:
+    """Run a prepared attempt to its end.
+
+    Args:
+        prepared: what :func:`~reclaim_nb.attempts.prepare.prepare` returned.
+        observer: called after every change, for live views.
+
+    Raises:
+        ReclaimError: when it cannot even begin; nothing is then left but a folder whose record says so.
+    """
+    agent = make_agent(prepared.spec.agent.name, prepared.spec.agent.options, prepared.card)
+    return asyncio.run(_run(prepared, agent, observer))
+
+
+def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finished:
+    """Go on with an attempt whose runner died.
+
+    The kernel is taken over with its variables, the interrupted cell is marked, and the agent goes on. When the kernel
+    is gone the attempt ends as ``infrastructure_error``. An attempt that has ended is only rendered again.
+
+    Raises:
+        AttemptError: when a live runner is at work on it, or its card has changed.
+        RecordError: when its stream is broken.
+    """
+    return asyncio.run(_resume(open_folder(path), observer))
+
+
+async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> Finished:
+    lock = Lock(prepared.folder)
+    lock.take()
+    try:
+        recorder = Recorder(prepared.folder, SystemClock(), _policy(prepared.card))
+        session = _session(prepared.spec, prepared.card, recorder, observer)
+        recorder.append("attempt", {"schema": SCHEMA, "spec": prepared.spec.to_json(), "template": prepared.template})
+
+        async def work() -> None:
+            await session.start()
+            await _write(session, agent, prepared.template)
+
+        return await _conduct(session, work)
+    finally:
+        lock.release()
+
+
+async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
+    lock = Lock(folder)
+    lock.take()
+    try:
+        last = last_event(folder.stream)
+        if last is not None and last.kind == "end":
+            recorder = Recorder(folder, SystemClock())
+            recorder.save()
+            recorder.close()
+            return Finished(folder, last.data["reason"], last.data["detail"], recorder.rendering.notebook())
+        recorder = Recorder(folder, SystemClock())
+        restored = restore(recorder)
+        card = _find_card(restored.spec)
+        session = _session(restored.spec, card, recorder, observer)
+        restored.apply(session)
+        agent = make_agent(restored.spec.agent.name, restored.spec.agent.options, card)
+
+        async def work() -> None:
+            await _take_over(session, restored)
+            await _write(session, agent, restored.template)
+
+        return await _conduct(session, work)
+    finally:
+        lock.release()
+
+
+async def _take_over(session: Session, restored: Restored) -> None:
+    """Get the kernel back, or a fresh one when nothing has run yet."""
+    if restored.decided is not None:
+        with contextlib.suppress(KernelError):
+            await restored.attach(session)
+        raise session.guard.end_with(*restored.decided)
+    if restored.kernel is not None:
+        try:
+            await restored.attach(session)
+        except KernelError as problem:
+            restored.close_cells_of_dead_kernel(session, str(problem))
+            if restored.executed:
+                detail = f"the kernel was gone when the attempt was resumed: {problem}"
+                raise session.guard.end_with("infrastructure_error", detail) from problem
+        else:
+            await restored.close_open_cells(session)
+            return
+    await asyncio.to_thread(_remove_own_leftovers, session.spec.id)
+    await session.start(resumed=True)
+
+
+async def _write(session: Session, agent: Agent, template: list[dict[str, Any]]) -> None:
+    for cell in template:
+        if cell["cell"] in session.cells:
+            continue
+        if cell["cell_type"] == "markdown":
+            session.add_markdown(cell["source"], author="harness", cell=cell["cell"], metadata=cell["metadata"])
+        else:
+            await session.add_code(cell["source"], author="harness", cell=cell["cell"], metadata=cell["metadata"])
+    await agent.write(session)
+    if session.guard.over is not None:
+        raise session.guard.over
+
+
+async def _conduct(session: Session, work: Callable[[], Awaitable[None]]) -> Finished:
+    """Do the work, and turn every way it can stop into one end reason."""
+    reason: EndReason = "agent_stopped"
+    detail: str | None = None
+    with _signals():
+        try:
+            await work()
+        except AttemptOver as over:
+            reason, detail = over.reason, over.detail or None  # type: ignore[assignment]
+        except asyncio.CancelledError:
+            reason, detail = "cancelled", "stopped by a signal"
+        except (KernelError, RecordError) as problem:
+            reason, detail = "infrastructure_error", str(problem)
+        except Exception as problem:  # noqa: BLE001 - the border to the agent's own program; it is recorded
+            reason, detail = "agent_error", f"{type(problem).__name__}: {problem}"
+            with contextlib.suppress(RecordError):
+                session.recorder.append("note", {"what": "agent_error", "text": traceback.format_exc()[-8000:]})
+        reason = await session.close(reason, detail)
+    return Finished(session.recorder.folder, reason, detail, session.recorder.rendering.notebook())
+
+
+class _signals:
+    """SIGINT and SIGTERM end the attempt as ``cancelled``; a second one changes nothing."""
+
+    def __enter__(self) -> None:
+        self._set: list[signal.Signals] = []
+        if threading.current_thread() is not threading.main_thread():
+            return
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        asked = False
+
+        def stop() -> None:
+            nonlocal asked
+            if asked or task is None:
+                print("ending already: the kernel is stopped and the record closed", file=sys.stderr)
+                return
+            asked = True
+            task.cancel()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+            self._set.append(number)
+
+    def __exit__(self, *exc: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in self._set:
+            loop.remove_signal_handler(number)
+
+
+def _session(spec: AttemptSpec, card: LoadedCard, recorder: Recorder, observer: Observer | None) -> Session:
+    return Session(
+        spec,
+        card.card,
+        paper_text(card),
+        recorder,
+        release=release_folder(card),
+        observer=observer,
+    )
+
+
+def _policy(card: LoadedCard) -> Policy:
+    return Policy(words=(*WORDS, card.card.target.metric, *card.card.target.words))
+
+
+def _find_card(spec: AttemptSpec) -> LoadedCard:
+    loaded = find_paper(f"{spec.suite}/{spec.paper}")
+    if loaded.sha256 != spec.card_sha256:
+        raise AttemptError(
+            f"{loaded.path}: the card has changed since the attempt began; put the old one back, or start a new attempt"
+        )
+    return loaded
+
+
+def _remove_own_leftovers(attempt_id: str) -> None:
+    from reclaim_nb.kernels.leftovers import find_leftovers
+
+    for leftover in find_leftovers():
+        if leftover.attempt == attempt_id:
+            leftover.remove()
+
+
+__all__ = ["Finished", "ReclaimError", "resume_attempt", "run_attempt"]

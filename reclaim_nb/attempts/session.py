@@ -1,0 +1,521 @@
+"""The session: one attempt while it runs. Agents act through its tools; all they do becomes a cell and a record."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from reclaim_nb.attempts.cells import CellSummary, RunningCell
+from reclaim_nb.attempts.gaps import GapCounter
+from reclaim_nb.attempts.guard import Guard
+from reclaim_nb.attempts.meter import CpuMeter, Meter, Reading
+from reclaim_nb.attempts.reasons import EndReason
+from reclaim_nb.attempts.recorder import Recorder
+from reclaim_nb.attempts.spec import AttemptSpec
+from reclaim_nb.attempts.toolbox import Toolbox
+from reclaim_nb.attempts.tools import (
+    TOOL_MARK,
+    AttemptOver,
+    BudgetState,
+    CellResult,
+    ToolRefused,
+    output_text,
+    shorten,
+)
+from reclaim_nb.errors import RecordError
+from reclaim_nb.kernels.kernel import Kernel, KernelConfig
+from reclaim_nb.kernels.link import Message
+from reclaim_nb.kernels.owner import Owner
+from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.papers.paper_text import PaperText
+from reclaim_nb.record.clock import Clock, SystemClock
+
+
+class Session:
+    """One attempt while it runs.
+
+    Args:
+        spec: what was decided in advance.
+        card: the paper card.
+        paper: text of the paper.
+        recorder: where everything is recorded.
+        release: folder with what the authors released, None when there is none.
+        clock: source of time.
+        observer: called after every change and tick, for live views.
+
+    Attributes:
+        cells: what is known of every cell, by id, in order.
+        turns: cells that the agent has run.
+        tokens: model tokens used; an agent with a model keeps it up to date.
+        usd: cost of the model, None when unknown.
+        waited_seconds: time spent waiting for a service, which is not the agent's.
+    """
+
+    def __init__(
+        self,
+        spec: AttemptSpec,
+        card: PaperCard,
+        paper: PaperText | None,
+        recorder: Recorder,
+        *,
+        release: Path | None,
+        clock: Clock | None = None,
+        observer: Callable[[Session], None] | None = None,
+    ) -> None:
+        self.spec, self.card, self.limits = spec, card, spec.limits
+        self.paper, self.release = paper, release
+        self.recorder = recorder
+        self.workspace = recorder.folder.workspace
+        self.clock: Clock = clock or SystemClock()
+        self.cells: dict[str, CellSummary] = {}
+        self.turns = 0
+        self.tokens = 0
+        self.usd: Decimal | None = None
+        self.waited_seconds = 0.0
+        self.passed_before = 0.0
+        self.running: RunningCell | None = None
+        self.reading = Reading(0.0, 0.0, card.device, Decimal(1))
+        self.toolbox = Toolbox(card, paper, recorder, self.cells, self.budget_state)
+        self.guard = Guard(self)
+        self._observer = observer
+        self._kernel: Kernel | None = None
+        self._meter: Meter | None = None
+        self._gaps = GapCounter()
+        self._requests: dict[str, str] = {}
+        self._probes: dict[str, asyncio.Event] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._began = self.clock.monotonic()
+        self._lock = asyncio.Lock()
+
+    # ---- life ------------------------------------------------------------------------------------------------
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, once there is one."""
+        assert self._kernel is not None
+        return self._kernel
+
+    async def start(self, *, resumed: bool = False) -> None:
+        """Start the kernel and the watch over it.
+
+        Raises:
+            KernelError: when no kernel can be had.
+        """
+        self._kernel = await Kernel.start(
+            _kernel_config(self.spec),
+            self._on_message,
+            workspace=self.workspace,
+            release=self.release,
+            attempt_id=self.spec.id,
+            batch=self.spec.batch,
+        )
+        await self._take_kernel(
+            {"baseline": self._kernel.cpu_seconds(), "carried": self.reading.charged_seconds}, resumed
+        )
+
+    async def attach(self, info: dict[str, Any], meter_state: dict[str, Any]) -> None:
+        """Take over the kernel that another runner started.
+
+        Args:
+            info: the kernel, as that runner recorded it.
+            meter_state: the meter's state, as that runner recorded it.
+
+        Raises:
+            KernelError: when the kernel is gone.
+        """
+        self._kernel = await Kernel.attach(info, self._on_message)
+        await self._take_kernel(meter_state, True)
+
+    async def close(self, reason: EndReason, detail: str | None = None) -> EndReason:
+        """End the attempt: stop the kernel, read the meter, write the end, save the notebook.
+
+        Returns:
+            The end reason that stands in the record.
+        """
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.guard.end_with(reason, detail or "")
+        try:
+            if self.running is not None:
+                self._end_cell(self.running, "interrupted", detail or "the attempt ended")
+            self.guard.stopped = True
+            if self._kernel is not None:
+                self._kernel.link.drain()
+                self.tick()
+                await self._kernel.stop()
+            end = {"reason": reason, "detail": detail, "usage": self.usage(), "submission": self.submission}
+            self.recorder.append("end", end)
+            self.recorder.save()
+        except (RecordError, OSError):
+            if self._kernel is not None:
+                await self._kernel.stop()
+            return "infrastructure_error"  # the record stays open, and `reclaim resume` writes its end
+        finally:
+            self.recorder.close()
+            self.notify()
+        return reason
+
+    def detach(self) -> None:
+        """Let go of kernel and record without ending the attempt, so that another runner can go on."""
+        for task in self._tasks:
+            task.cancel()
+        if self._kernel is not None:
+            self._kernel.detach()
+        self.recorder.close()
+
+    @property
+    def over(self) -> bool:
+        """The attempt has ended or is ending."""
+        return self.guard.over is not None
+
+    @property
+    def submission(self) -> dict[str, Any] | None:
+        """What was handed in: ``value``, ``cell``, ``note``."""
+        return self.toolbox.submission
+
+    @property
+    def wall_clock_seconds(self) -> float:
+        """Seconds the attempt has run, without the time between runners and without waiting for a service."""
+        return self.passed_before + self.clock.monotonic() - self._began - self.waited_seconds
+
+    def spend(self) -> dict[str, Any]:
+        """Return what is spent so far, as it stands in events."""
+        return {
+            **self.reading.to_json(),
+            "wall_clock_seconds": round(self.wall_clock_seconds, 3),
+            "tokens": self.tokens,
+            "usd": None if self.usd is None else str(self.usd),
+        }
+
+    def usage(self) -> dict[str, Any]:
+        """Return what the attempt has used and was granted."""
+        return {**self.spend(), "budget_hours": str(self.limits.budget_hours), "turns": self.turns}
+
+    def budget_state(self) -> BudgetState:
+        """Return what is granted, spent and left, without recording that somebody asked."""
+        return BudgetState(
+            device=self.reading.device,
+            unit=self.card.hours_unit,
+            granted_hours=self.limits.budget_hours,
+            spent_hours=self.reading.hours,
+            wall_clock_seconds=self.wall_clock_seconds,
+            wall_clock_limit=self.limits.wall_clock_seconds,
+            turns=self.turns,
+            turn_limit=self.limits.turns,
+            tokens=self.tokens,
+            token_limit=self.limits.tokens,
+            usd=self.usd,
+            usd_limit=self.limits.usd,
+        )
+
+    # ---- tools -----------------------------------------------------------------------------------------------
+
+    async def run_cell(
+        self, source: str, timeout: float | None = None, *, metadata: dict[str, Any] | None = None
+    ) -> CellResult:
+        """Append a code cell, run it, and return what it gave.
+
+        Args:
+            source: the cell's source, as in a notebook.
+            timeout: seconds after which the cell is interrupted, None for the attempt's own limit.
+            metadata: JSON that goes into the cell's metadata.
+
+        Raises:
+            AttemptOver: when the attempt has ended, or the kernel ends with this cell.
+        """
+        return await self.add_code(source, author="agent", timeout=timeout, metadata=metadata)
+
+    async def write_markdown(self, text: str, *, metadata: dict[str, Any] | None = None) -> str:
+        """Append a Markdown cell and return its id.
+
+        Raises:
+            AttemptOver: when the attempt has ended.
+        """
+        return self.add_markdown(text, author="agent", metadata=metadata)
+
+    async def read_output(self, cell: str, start: int = 0, length: int = 10_000) -> str:
+        """Return characters of a cell's whole output.
+
+        Raises:
+            ToolRefused: when there is no such cell.
+        """
+        return str(self._call("read_output", {"cell": cell, "start": start, "length": length})["text"])
+
+    async def read_paper(self, query: str = "") -> str:
+        """Return a section of the paper, passages that fit the query, or the headings."""
+        return str(self._call("read_paper", {"query": query})["text"])
+
+    async def check_anchor(self, name: str, value: str) -> dict[str, Any]:
+        """Compare a computed number with an anchor of the card.
+
+        Raises:
+            ToolRefused: when there is no such anchor or the value is no number.
+        """
+        return self._call("check_anchor", {"name": name, "value": value})
+
+    async def budget(self) -> BudgetState:
+        """Return what is spent and what is left."""
+        self._call("budget", {})
+        return self.budget_state()
+
+    async def submit(self, value: str | None, cell: str | None = None, note: str = "") -> None:
+        """Hand in the value and end the attempt.
+
+        Args:
+            value: the number as text, None when the agent has none.
+            cell: id of the cell that measured it.
+            note: what the agent has to say about it; kept apart from the evidence.
+
+        Raises:
+            AttemptOver: always, once the submission is recorded.
+            ToolRefused: when the value is no number or there is no such cell.
+        """
+        self._call("submit", {"value": value, "cell": cell, "note": note})
+        raise self.guard.end_with("submitted")
+
+    # ---- cells -----------------------------------------------------------------------------------------------
+
+    def add_markdown(
+        self, text: str, *, author: str, cell: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> str:
+        """Append a Markdown cell of any author and return its id."""
+        self._require_open()
+        return self._record_cell(cell, "markdown", author, text, metadata)
+
+    async def add_code(
+        self,
+        source: str,
+        *,
+        author: str,
+        cell: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> CellResult:
+        """Append a code cell of any author and run it; see :meth:`run_cell`."""
+        async with self._lock:
+            self._require_open()
+            if author == "agent":
+                if self.limits.turns is not None and self.turns >= self.limits.turns:
+                    raise await self.guard.limit("turn_limit", f"{self.limits.turns} cells")
+                self.turns += 1
+            cell = self._record_cell(cell, "code", author, source, metadata)
+            running = self._send(cell, source, timeout)
+            try:
+                await running.done.wait()
+            except asyncio.CancelledError:
+                await self.guard.stop_cell(running, "interrupted", "the attempt was stopped")
+                self._end_cell(running, "interrupted", running.detail)
+                raise
+            result = self._end_cell(running, *_status(running))
+            if self.submission is not None:
+                self.guard.end_with("submitted")
+            over = self.guard.over
+            if over is not None and over.reason in ("kernel_died", "infrastructure_error"):
+                raise over
+            return result
+
+    def adopt(self, running: RunningCell) -> None:
+        """Take over a cell that another runner sent and that may still run."""
+        self._requests[running.request] = running.cell
+        self.running = running
+
+    def end_adopted(self, running: RunningCell, status: str, detail: str | None) -> None:
+        """Close a cell that another runner sent."""
+        self._end_cell(running, status, detail)
+
+    async def probe(self) -> None:
+        """Wait until the kernel has nothing more to run.
+
+        Raises:
+            AttemptOver: when a limit or the kernel's death comes first.
+        """
+        request = self.kernel.link.send("shell", "kernel_info_request", {})
+        heard = self._probes[request] = asyncio.Event()
+        while not heard.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(heard.wait(), 0.2)
+            self._require_open()
+
+    def notify(self) -> None:
+        """Tell the observer that something has changed."""
+        if self._observer is not None:
+            self._observer(self)
+
+    def tick(self, running: bool | None = None) -> Reading:
+        """Take a reading of the meter; of a box that has just ended the last one stands."""
+        if self._meter is not None:
+            with contextlib.suppress(OSError):
+                self.reading = self._meter.tick(self.running is not None if running is None else running)
+        return self.reading
+
+    def _record_cell(
+        self, cell: str | None, cell_type: str, author: str, source: str, metadata: dict[str, Any] | None
+    ) -> str:
+        cell = cell or uuid.uuid4().hex[:8]
+        self.recorder.append(
+            "cell",
+            {
+                "cell": cell,
+                "cell_type": cell_type,
+                "author": author,
+                "turn": self.turns if author == "agent" else None,
+                "source": source,
+                "metadata": metadata or {},
+            },
+        )
+        self.cells[cell] = CellSummary(cell, author, cell_type, source, metadata or {}, None)
+        self.notify()
+        return cell
+
+    def _send(self, cell: str, source: str, timeout: float | None) -> RunningCell:
+        reading = self.tick()
+        limit = min(filter(None, (timeout, self.limits.cell_seconds)), default=None)
+        request = self.kernel.link.execute(source)
+        began = self.clock.monotonic()
+        deadline = None if limit is None else began + limit
+        running = RunningCell(cell, request, self.clock.now(), began, reading.charged_seconds, deadline)
+        self._requests[request] = cell
+        self.running = running
+        self.recorder.append("execute", {"cell": cell, "msg_id": request})
+        return running
+
+    def _end_cell(self, running: RunningCell, status: str, detail: str | None) -> CellResult:
+        reading = self.tick(running=True)
+        self.running = None
+        held = self.clock.monotonic() - running.began
+        charged = max(0.0, reading.charged_seconds - running.charged_before)
+        gaps = self._gaps.close() + running.gaps
+        self.recorder.append(
+            "cell_end",
+            {
+                "cell": running.cell,
+                "status": status,
+                "execution_count": running.execution_count,
+                "started": running.started,
+                "ended": self.clock.now(),
+                "held_seconds": round(held, 3),
+                "charged_seconds": round(charged, 3),
+                "messages": running.messages,
+                "gaps": gaps,
+                "idle": running.idle,
+                "detail": detail,
+                "meter": self.spend(),
+            },
+        )
+        self.cells[running.cell] = self.cells[running.cell].with_status(status)
+        self.notify()
+        text, cut = shorten(output_text(self.recorder.rendering.cell_json(running.cell)["outputs"]))
+        return CellResult(running.cell, status, text, cut, running.execution_count, held, charged, detail)
+
+    # ---- messages --------------------------------------------------------------------------------------------
+
+    def _on_message(self, message: Message) -> None:
+        try:
+            self._take(message)
+        except RecordError as problem:
+            self.guard.record_failed(problem)
+
+    def _take(self, message: Message) -> None:
+        cell = self._requests.get(message.parent)
+        running = self.running if self.running and self.running.request == message.parent else None
+        self._gaps.add(message.id)
+        content: dict[str, Any] = message.content or {}
+        if message.content is None:
+            content = {"raw": message.raw.decode("utf-8", "backslashreplace")}
+        is_tool_call = str(content.get("prompt", "")).startswith(TOOL_MARK)
+        if not is_tool_call:  # a tool call has an event of its own
+            self.recorder.append(
+                "message",
+                {
+                    "cell": cell,
+                    "channel": message.channel,
+                    "msg_type": message.kind,
+                    "msg_id": message.id,
+                    "parent": message.parent,
+                    "content": dict(content),
+                    "metadata": message.metadata,
+                    "late": self.guard.stopped or (cell is not None and running is None),
+                    **({"buffers": message.buffers} if message.buffers else {}),
+                },
+            )
+        if message.kind == "input_request":
+            self.kernel.link.answer_input(self._answer(str(content["prompt"]), cell) if is_tool_call else "")
+        if (probe := self._probes.pop(message.parent, None)) is not None:
+            probe.set()
+        if running is not None:
+            running.take(message.kind, content)
+
+    def _answer(self, prompt: str, cell: str | None) -> str:
+        try:
+            request = json.loads(prompt[len(TOOL_MARK) :])
+            answer: dict[str, Any] = {"result": self._call(str(request["name"]), dict(request["arguments"]), cell)}
+        except (ToolRefused, AttemptOver) as refusal:
+            answer = {"error": str(refusal)}
+        except (ValueError, KeyError, TypeError) as problem:
+            answer = {"error": f"not a tool call: {problem}"}
+        return json.dumps(answer)
+
+    def _call(self, name: str, arguments: dict[str, Any], cell: str | None = None) -> dict[str, Any]:
+        self._require_open()
+        return self.toolbox.call(name, arguments, cell, self.spend())
+
+    def _require_open(self) -> None:
+        if self.guard.over is not None:
+            raise self.guard.over
+
+    async def _take_kernel(self, meter_state: dict[str, Any], resumed: bool) -> None:
+        self._meter = CpuMeter(
+            self.kernel.cpu_seconds,
+            self.clock,
+            baseline=float(meter_state["baseline"]),
+            carried=float(meter_state["carried"]),
+            held=self.reading.held_seconds,
+        )
+        me = Owner.me()
+        self.recorder.append(
+            "runner",
+            {
+                "host": me.host,
+                "pid": me.pid,
+                "started": me.started,
+                "resumed": resumed,
+                "kernel": await self.kernel.info(),
+                "language_info": self.kernel.language_info,
+                "meter": self._meter.state(),
+            },
+        )
+        self._began = self.clock.monotonic()
+        self._tasks = [asyncio.create_task(self.guard.watch()), asyncio.create_task(self.recorder.autosave())]
+        self.notify()
+
+
+def _status(running: RunningCell) -> tuple[str, str | None]:
+    if running.reply is None or not running.idle:
+        return "killed", running.detail or "the kernel ended before the cell did"
+    if running.reply.get("status") == "ok":
+        return "ok", running.detail
+    if running.stopping is not None:
+        return running.stopping, running.detail
+    return "error", f"{running.reply.get('ename', '')}: {str(running.reply.get('evalue', ''))[:300]}"
+
+
+def _kernel_config(spec: AttemptSpec) -> KernelConfig:
+    facts = spec.kernel
+    return KernelConfig(
+        kind=facts.kind,
+        image=facts.image,
+        network="open" if facts.network == "open" and facts.kind == "docker" else "none",
+        memory_mib=facts.memory_mib,
+        cpus=facts.cpus,
+        pids=facts.pids,
+        gpus=tuple(facts.gpus),
+        abandon_seconds=facts.abandon_seconds,
+        options=facts.options,
+    )

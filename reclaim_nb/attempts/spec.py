@@ -1,0 +1,89 @@
+"""Everything that was decided before an attempt began, as one document in its record."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reclaim_nb.attempts.limits import Limits
+
+PACKAGES = ("reclaim-nb", "papermill", "nbformat", "jupyter_client", "ipykernel", "docker", "pyzmq")
+
+
+class AgentSpec(BaseModel):
+    """Who writes the cells: a registered name and its options; ``model`` for agents that have one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    model: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class KernelFacts(BaseModel):
+    """Where the cells run, as it was at the start."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    kind: Literal["docker", "local"]
+    image: str = ""
+    image_digest: str = ""
+    network: str
+    unsandboxed: bool
+    memory_mib: int
+    cpus: float
+    pids: int
+    gpus: list[str] = Field(default_factory=list)
+    abandon_seconds: float
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class AttemptSpec(BaseModel):
+    """One agent at one paper once.
+
+    Attributes:
+        id: unique id of the attempt.
+        batch, suite, paper, repeat: where it stands.
+        card_sha256: hash of the card's file.
+        card: the whole card, so that the record stands alone.
+        agent, kernel, limits: see there.
+        conditions: named changes of what an agent is told; neutral when empty.
+        seed: seed for whatever the harness draws at random.
+        packages: versions of the packages that made the record.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    batch: str
+    suite: str
+    paper: str
+    title: str
+    tier: str
+    device: str
+    repeat: int
+    card_sha256: str
+    card: dict[str, Any]
+    agent: AgentSpec
+    kernel: KernelFacts
+    limits: Limits
+    conditions: tuple[str, ...] = ()
+    seed: int = 0
+    packages: dict[str, str] = Field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of the packages that take part in making a record."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
