@@ -15,7 +15,7 @@ from reclaim_nb.attempts.cells import CellSummary, RunningCell
 from reclaim_nb.attempts.gaps import GapCounter
 from reclaim_nb.attempts.guard import Guard
 from reclaim_nb.attempts.meter import CpuMeter, Meter, Reading
-from reclaim_nb.attempts.reasons import EndReason
+from reclaim_nb.attempts.reasons import ENDINGS, EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.spec import AttemptSpec
 from reclaim_nb.attempts.toolbox import Toolbox
@@ -150,6 +150,7 @@ class Session:
                 self._kernel.link.drain()
                 self.tick()
                 await self._kernel.stop()
+            self._record_cell("end", "markdown", "harness", closing_note(self, reason, detail), None)
             end = {"reason": reason, "detail": detail, "usage": self.usage(), "submission": self.submission}
             self.recorder.append("end", end)
             self.recorder.save()
@@ -478,6 +479,7 @@ class Session:
             carried=float(meter_state["carried"]),
             held=self.reading.held_seconds,
         )
+        self._gaps = GapCounter()  # what was exchanged while connecting is not the attempt's
         me = Owner.me()
         self.recorder.append(
             "runner",
@@ -494,6 +496,18 @@ class Session:
         self._began = self.clock.monotonic()
         self._tasks = [asyncio.create_task(self.guard.watch()), asyncio.create_task(self.recorder.autosave())]
         self.notify()
+
+
+def closing_note(session: Session, reason: EndReason, detail: str | None) -> str:
+    """Return the Markdown that ends the notebook: why it ended, what was handed in, what it cost."""
+    state, submission = session.budget_state(), session.submission
+    lines = ["---", f"**The attempt ended: {ENDINGS[reason].text}** (`{reason}`{f': {detail}' if detail else ''})."]
+    if submission is not None:
+        note = " ".join(str(submission["note"]).split())
+        lines.append(f"Handed in: **{submission['value']}**{f' – {note}' if note else ''}")
+    lines.append(f"Spent: {state.text}.")
+    lines.append("The verdict is not part of this notebook; it lies beside it and rests on the record, not on prose.")
+    return "\n\n".join(lines)
 
 
 def _status(running: RunningCell) -> tuple[str, str | None]:

@@ -133,8 +133,8 @@ class Attempt:
         """Return characters of a cell's whole output, also where the notebook shows only a part."""
         return self._call("read_output", cell=str(cell), start=int(start), length=int(length))["text"]
 
-    def _call(self, name, **arguments):
-        request = TOOL_MARK + json.dumps({"name": name, "arguments": arguments})
+    def _call(self, tool, /, **arguments):
+        request = TOOL_MARK + json.dumps({"name": tool, "arguments": arguments})
         answer = json.loads(self._kernel.raw_input(request))
         if "error" in answer:
             raise ToolError(answer["error"])
