@@ -36,6 +36,9 @@ from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.paper_text import PaperText
 from reclaim_nb.record.clock import Clock, SystemClock
 
+CLOSING = "reclaim-end"
+"""Id of the harness's last cell."""
+
 
 class Session:
     """One attempt while it runs.
@@ -150,7 +153,8 @@ class Session:
                 self._kernel.link.drain()
                 self.tick()
                 await self._kernel.stop()
-            self._record_cell("end", "markdown", "harness", closing_note(self, reason, detail), None)
+            if CLOSING not in self.cells:  # a runner may have died between this cell and the end
+                self._record_cell(CLOSING, "markdown", "harness", closing_note(self, reason, detail), None)
             end = {"reason": reason, "detail": detail, "usage": self.usage(), "submission": self.submission}
             self.recorder.append("end", end)
             self.recorder.save()
