@@ -22,6 +22,8 @@ _NOT_RESULTS = re.compile(
 )
 _MAX_SCANNED_BYTES = 32 * 1024 * 1024
 _MAX_NUMBERS = 200_000
+# Here a comma separates values, so "4,912.7" may be one number or two; both readings are listed.
+_COMMA_SEPARATES = frozenset({".json", ".jsonl", ".csv", ".yaml", ".yml"})
 # A number that is not part of a word, a version (1.2.3) or a longer number.
 _PRINTED = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][+-]?\d+)?(?![\w]|\.\d)")
 
@@ -157,7 +159,10 @@ def _numbers(path: Path, name: str) -> Iterator[ShippedNumber]:
 def _scan(text: str, name: str, output: str | None) -> Iterator[ShippedNumber]:
     for index, line in enumerate(text.splitlines(), start=1):
         for match in _PRINTED.finditer(line):
-            yield ShippedNumber(file=name, line=index, text=match[0], output=output)
+            readings = [match[0]]
+            if "," in match[0] and Path(name).suffix.lower() in _COMMA_SEPARATES:
+                readings += match[0].split(",")
+            yield from (ShippedNumber(file=name, line=index, text=text, output=output) for text in readings)
 
 
 def _outputs(text: str) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ def _no_float(value: object) -> object:
 Number = Annotated[Decimal, BeforeValidator(_no_float)]
 """A pydantic field type for numbers of a paper: decimal, never through binary floating point."""
 
-_NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d{1,4})?")
+_NUMBER = re.compile(r"[+-]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?")
 
 
 def parse_decimal(text: str) -> Decimal:
@@ -41,7 +41,7 @@ def parse_decimal(text: str) -> Decimal:
         CardError: the text is not one finite decimal number.
     """
     plain = text.strip().replace("\u2212", "-")
-    if not any(c.isdigit() for c in plain) or not plain.isascii() or not _NUMBER.fullmatch(plain):
+    if not plain.isascii() or not _NUMBER.fullmatch(plain):
         raise CardError(f"expected a decimal number such as 84.3, found {text!r}")
     return Decimal(plain.replace(",", ""))
 
