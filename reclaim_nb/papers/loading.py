@@ -176,10 +176,10 @@ def _expectation(detail: ErrorDetails, model: type[BaseModel]) -> str:
     kind, found = detail["type"], _short(detail["input"])
     context = detail.get("ctx", {})
     if kind == "extra_forbidden":
-        name = str(detail["loc"][-1])
-        close = difflib.get_close_matches(name, _known_keys(model, detail["loc"][:-1]), n=1)
-        hint = f"; did you mean '{close[0]}'?" if close else ""
-        return f"unknown key{hint} Expected no such key, found {found}"
+        keys = _known_keys(model, detail["loc"][:-1])
+        close = difflib.get_close_matches(str(detail["loc"][-1]), keys, n=1)
+        hint = f" (did you mean '{close[0]}'?)" if close else ""
+        return f"expected one of the keys {', '.join(keys)}{hint}, found an unknown key with value {found}"
     if kind == "missing":
         return "expected a value, found nothing"
     if kind == "value_error":

@@ -108,6 +108,7 @@ def test_an_anchor_is_as_tight_as_its_digits_unless_it_says_otherwise() -> None:
 
 _BROKEN: list[tuple[dict[str, Any], str, str]] = [
     ({"budgett": 3}, "budgett", "did you mean 'budget'"),
+    ({"need": {"hours": 1, "cost": 2}}, "need.cost", "keys hours, basis, source"),
     ({"budget": {"hours": "-1", "rationale": "x"}}, "budget.hours", "greater than 0, found '-1'"),
     ({"budget": {"hours": "a lot", "rationale": "x"}}, "budget.hours", "found 'a lot'"),
     ({"budget": {"hours": 3}}, "budget.rationale", "expected a value, found nothing"),
