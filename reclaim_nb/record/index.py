@@ -1,0 +1,354 @@
+"""The index of a runs folder: one row for each attempt, cached in SQLite.
+
+Files are the truth and this is a cache: it can be deleted at any time, and is built anew when it is missing, damaged or
+of another version. Only attempts whose files have changed are read again, and of those only the first event, the end of
+the stream and the verdicts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from reclaim_nb.errors import RecordError
+from reclaim_nb.record.events import decode
+from reclaim_nb.record.folder import AttemptFolder, is_held
+from reclaim_nb.record.reader import first_event, last_event
+
+INDEX = "index.sqlite"
+SCHEMA = 1
+"""Raised whenever a row's meaning changes; an index of another number is built anew."""
+
+_LEVELS = 5
+"""An attempt lies at ``batch/suite/paper/agent/repeat`` below the runs folder."""
+_LOCK = ".index.lock"
+_TAIL_BYTES = 262144
+_BUSY_SECONDS = 10.0
+_SPEND_KEYS = ("meter", "usage")
+
+State = Literal["running", "ended", "dead_runner", "unreadable"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One attempt as a table shows it.
+
+    Attributes:
+        path: the attempt folder, relative to the runs folder, with ``/``.
+        batch, suite, paper, agent, repeat: where it stands.
+        id, title, tier, device: of the spec; empty when the record cannot be read.
+        model: of agents that have one.
+        kernel: ``docker`` or ``local``; ``unsandboxed``: its cells ran without a sandbox.
+        metric, target, unit: name of the target, its value as text, its unit.
+        budget_hours, spent_hours: as text, in CPU-hours or H100-equivalent GPU-hours by ``device``; None: not known.
+        started, updated: UTC time of the first and the last event.
+        reason, detail: end reason and a sentence on it, None while the attempt has not ended.
+        submitted: what the agent handed in.
+        outcome, cause, value, grader: of the newest verdict, None without one.
+        verdicts: how many verdicts there are.
+        problem: why the record cannot be read, None when it can.
+        state: ``running``, ``ended``, ``dead_runner`` (neither ended nor held by a live runner) or ``unreadable``; it
+            is found out at every look and never stored.
+    """
+
+    path: str
+    batch: str
+    suite: str
+    paper: str
+    agent: str
+    repeat: int
+    id: str = ""
+    title: str = ""
+    tier: str = ""
+    device: str = ""
+    model: str | None = None
+    kernel: str = ""
+    unsandboxed: bool = False
+    metric: str = ""
+    target: str | None = None
+    unit: str = ""
+    budget_hours: str | None = None
+    spent_hours: str | None = None
+    started: str | None = None
+    updated: str | None = None
+    reason: str | None = None
+    detail: str | None = None
+    submitted: str | None = None
+    outcome: str | None = None
+    cause: str | None = None
+    value: str | None = None
+    grader: str | None = None
+    verdicts: int = 0
+    problem: str | None = None
+    state: State = "ended"
+
+    @property
+    def hours_unit(self) -> str:
+        """What spend and budget are counted in."""
+        return "CPU-hours" if self.device == "cpu" else "H100-hours"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_COLUMNS = tuple(field.name for field in fields(Row) if field.name != "state")
+
+
+class Index:
+    """All attempts below a runs folder.
+
+    Args:
+        runs: the runs folder.
+
+    Attributes:
+        reread: attempts whose files the last :meth:`rows` had to read; the others came from the cache.
+    """
+
+    def __init__(self, runs: Path | str) -> None:
+        self.runs = Path(runs)
+        self.reread = 0
+
+    @property
+    def path(self) -> Path:
+        """The SQLite file."""
+        return self.runs / INDEX
+
+    def rows(self) -> list[Row]:
+        """Return every attempt, in order of its path, as it is on disk now.
+
+        Raises:
+            RecordError: when there is no such folder.
+        """
+        if not self.runs.is_dir():
+            raise RecordError(f"{self.runs}: no such folder; attempts are made by `reclaim run` and `reclaim demo`")
+        stamps = dict(_stamps(self.runs))
+        rows = self._cached(lambda database: self._refresh(database, stamps))
+        return sorted(map(self._with_state, rows), key=lambda row: row.path)
+
+    def _with_state(self, row: Row) -> Row:
+        if row.reason is not None:
+            return row  # ended, which is what a row says by itself
+        if is_held(AttemptFolder(self.runs / row.path)):
+            return replace(row, state="running")
+        return replace(row, state="dead_runner" if row.problem is None else "unreadable")
+
+    def _refresh(self, database: sqlite3.Connection, stamps: dict[str, str]) -> list[Row]:
+        known: dict[str, str] = dict(database.execute("SELECT path, stamp FROM attempts"))
+        changed = [path for path, stamp in stamps.items() if known.get(path) != stamp]
+        self.reread = len(changed)
+        fresh = {path: row_of(AttemptFolder(self.runs / path), path) for path in changed}
+        names, marks = ", ".join((*_COLUMNS, "stamp")), ", ".join("?" * (len(_COLUMNS) + 1))
+        with database:
+            database.executemany("DELETE FROM attempts WHERE path = ?", [(path,) for path in known.keys() - stamps])
+            database.executemany(
+                f"INSERT OR REPLACE INTO attempts ({names}) VALUES ({marks})",
+                [(*(getattr(row, name) for name in _COLUMNS), stamps[path]) for path, row in fresh.items()],
+            )
+        kept = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM attempts")
+        rows = {row.path: row for row in map(_from_columns, kept) if row.path in stamps}
+        if missing := stamps.keys() - rows.keys() - fresh.keys():  # another process has cleaned up with an older look
+            fresh |= {path: row_of(AttemptFolder(self.runs / path), path) for path in missing}
+        return list({**rows, **fresh}.values())
+
+    def _cached(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work on the index; on a new one when it is broken; in memory when the folder does not allow it."""
+        try:
+            with _holding(self.runs / _LOCK, fcntl.LOCK_SH), _database(self.path) as database:
+                return work(database)
+        except (sqlite3.Error, OSError):
+            pass
+        try:
+            # Nobody else may have the file open while it is taken away: a journal of the old one would ruin the new.
+            with _holding(self.runs / _LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                for suffix in ("-wal", "-shm", ""):
+                    self.path.with_name(INDEX + suffix).unlink(missing_ok=True)
+                with _database(self.path) as database:
+                    return work(database)
+        except (sqlite3.Error, OSError):
+            pass
+        with _database(None) as database:
+            return work(database)
+
+
+def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
+    """Read one attempt's row from its files, without the state.
+
+    Args:
+        folder: the attempt folder.
+        path: what the row is to call it; default: its last five parts.
+    """
+    parts = folder.path.resolve().parts[-_LEVELS:]
+    batch, suite, paper, agent, repeat = parts
+    place = Row(path or "/".join(parts), batch, suite, paper, agent, int(repeat) if repeat.isdigit() else 0)
+    try:
+        first = first_event(folder.stream)
+        row = _with_spec(replace(place, started=first.time), first.data["spec"])
+        row = _with_end(row, folder)
+    except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        text = str(problem) if isinstance(problem, RecordError) else f"{type(problem).__name__}: {problem}"
+        row = replace(place, problem=text)
+    return _with_verdict(row, folder)
+
+
+def read_verdict(folder: AttemptFolder) -> dict[str, Any] | None:
+    """Return the newest verdict of an attempt as JSON, None when it has none that can be read."""
+    found: list[tuple[int, str, dict[str, Any]]] = []
+    for path in folder.verdicts():
+        try:
+            verdict = json.loads(path.read_text("utf-8"))
+            if isinstance(verdict, dict):
+                found.append((path.stat().st_mtime_ns, path.name, verdict))
+        except (OSError, ValueError):
+            continue
+    return max(found, key=lambda item: item[:2])[2] if found else None
+
+
+def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
+    card, target = spec["card"], spec["card"]["target"]
+    return replace(
+        row,
+        batch=str(spec["batch"]),
+        suite=str(spec["suite"]),
+        paper=str(spec["paper"]),
+        agent=str(spec["agent"]["name"]),
+        model=_text(spec["agent"].get("model")),
+        repeat=int(spec["repeat"]),
+        id=str(spec["id"]),
+        title=str(card["title"]),
+        tier=str(spec["tier"]),
+        device=str(spec["device"]),
+        kernel=str(spec["kernel"]["kind"]),
+        unsandboxed=bool(spec["kernel"]["unsandboxed"]),
+        metric=str(target["metric"]),
+        target=_text(target.get("printed") or target.get("value")),
+        unit=str(target["unit"]),
+        budget_hours=_text(spec["limits"]["budget_hours"]),
+    )
+
+
+def _with_end(row: Row, folder: AttemptFolder) -> Row:
+    last = last_event(folder.stream)
+    if last is None or last.kind != "end":
+        return replace(row, updated=last.time if last else None, spent_hours=_spend_so_far(folder.stream))
+    return replace(
+        row,
+        updated=last.time,
+        reason=str(last.data["reason"]),
+        detail=_text(last.data.get("detail")),
+        spent_hours=_text((last.data.get("usage") or {}).get("hours")),
+        submitted=_text((last.data.get("submission") or {}).get("value")),
+    )
+
+
+def _with_verdict(row: Row, folder: AttemptFolder) -> Row:
+    verdict = read_verdict(folder)
+    if verdict is None:
+        return row
+    return replace(
+        row,
+        outcome=_text(verdict.get("outcome")),
+        cause=_text(verdict.get("cause")),
+        value=_text(verdict.get("value")),
+        grader=_text(verdict.get("grader")),
+        verdicts=len(folder.verdicts()),
+    )
+
+
+def _spend_so_far(stream: Path) -> str | None:
+    """Return the hours that the last event with a meter reading names; None when the stream's end holds none."""
+    with open(stream, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        lines = file.read().splitlines()
+    for line in reversed(lines):
+        try:
+            event = decode(line)
+        except ValueError:
+            continue
+        readings = [event.data] if event.kind == "meter" else [event.data.get(key) for key in _SPEND_KEYS]
+        for reading in readings:
+            if isinstance(reading, dict) and "hours" in reading:
+                return str(reading["hours"])
+    return None
+
+
+def _stamps(runs: Path) -> Iterator[tuple[str, str]]:
+    """Yield the path of each attempt folder and a text that changes whenever its stream or its verdicts do."""
+    level = [(entry.path, entry.name) for entry in _folders(str(runs))]
+    for _ in range(_LEVELS - 1):
+        level = [(entry.path, f"{name}/{entry.name}") for path, name in level for entry in _folders(path)]
+    for path, name in level:
+        marks = []
+        for entry in _entries(path):
+            is_stream = entry.name == "stream.jsonl"
+            if is_stream or (entry.name.startswith("verdict.") and entry.name.endswith(".json")):
+                try:
+                    facts = entry.stat()
+                except FileNotFoundError:
+                    continue
+                marks.append((not is_stream, entry.name, facts.st_size, facts.st_mtime_ns))
+        if marks and not min(marks)[0]:  # without a stream it is no attempt
+            yield name, json.dumps([mark[1:] for mark in sorted(marks)])
+
+
+def _folders(path: str) -> list[os.DirEntry[str]]:
+    return [entry for entry in _entries(path) if not entry.name.startswith(".") and entry.is_dir()]
+
+
+def _entries(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+
+
+@contextmanager
+def _holding(path: Path, how: int) -> Iterator[None]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, how)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _database(path: Path | None) -> Iterator[sqlite3.Connection]:
+    database = sqlite3.connect(":memory:" if path is None else path, timeout=_BUSY_SECONDS)
+    try:
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, SCHEMA):
+            raise sqlite3.DatabaseError(f"index of version {version}")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        columns = ", ".join(f"{name} TEXT PRIMARY KEY" if name == "path" else name for name in (*_COLUMNS, "stamp"))
+        database.execute(f"CREATE TABLE IF NOT EXISTS attempts ({columns})")
+        database.execute(f"PRAGMA user_version = {SCHEMA}")
+        yield database
+    finally:
+        database.close()
+
+
+def _from_columns(columns: tuple[Any, ...]) -> Row:
+    values = dict(zip(_COLUMNS, columns, strict=True))
+    for name in ("repeat", "verdicts", "unsandboxed"):
+        if not isinstance(values[name], int):
+            raise sqlite3.DatabaseError(f"index: {name} is {values[name]!r}")
+    for name in ("path", "batch", "suite", "paper", "agent"):
+        if not isinstance(values[name], str):
+            raise sqlite3.DatabaseError(f"index: {name} is {values[name]!r}")
+    return Row(**{**values, "unsandboxed": bool(values["unsandboxed"])})
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
