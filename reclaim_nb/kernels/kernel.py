@@ -122,7 +122,7 @@ class Kernel:
             "attempt_id": attempt_id,
             "batch": batch,
         }
-        manager = _manager(config.name, traits)
+        manager = kernel_manager(config.name, traits)
         kernel: Self | None = None
         try:
             await manager.start_kernel()
@@ -148,7 +148,7 @@ class Kernel:
         Raises:
             KernelError: when the kernel is gone.
         """
-        manager = _manager(info["name"], {})
+        manager = kernel_manager(info["name"], {})
         from jupyter_client.provisioning import KernelProvisionerFactory
 
         manager.provisioner = KernelProvisionerFactory.instance(parent=manager).create_provisioner_instance(
@@ -229,7 +229,8 @@ class Kernel:
             self._provisioner.box.stop_heartbeat()
 
 
-def _manager(name: str, traits: dict[str, Any]) -> AsyncKernelManager:
+def kernel_manager(name: str, traits: dict[str, Any]) -> AsyncKernelManager:
+    """Return Jupyter's own manager for a provisioner's name and traits, without an installed kernelspec."""
     specs = _OneSpec()
     specs.spec = KernelSpec(
         argv=["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"],

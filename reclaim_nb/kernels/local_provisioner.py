@@ -7,12 +7,16 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import psutil
 from traitlets import Unicode
 
 from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death
+
+FAMILY_SECONDS = 0.25
+"""How long the list of the kernel's processes is good for the meter; looking for them anew costs milliseconds."""
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "OMP_NUM_THREADS")
 """The only variables of the host that a local kernel sees; keys and tokens are not among them."""
@@ -27,6 +31,7 @@ class ReclaimLocalProvisioner(BoxProvisioner):
     _pid: int | None = None
     _started: float | None = None
     _cpu: float = 0.0
+    _known: tuple[float, list[psutil.Process]] = (0.0, [])
 
     @property
     def has_process(self) -> bool:
@@ -112,7 +117,9 @@ class ReclaimLocalProvisioner(BoxProvisioner):
 
     def cpu_seconds(self) -> float | None:
         total = 0.0
-        for process in self._family(with_kernel=True):
+        if time.monotonic() - self._known[0] > FAMILY_SECONDS:
+            self._known = (time.monotonic(), self._family(with_kernel=True))
+        for process in self._known[1]:
             try:
                 times = process.cpu_times()
             except psutil.Error:
