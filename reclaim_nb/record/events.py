@@ -19,6 +19,9 @@ KINDS = frozenset(
     | {"limit", "end"}
 )
 
+_INT_BITS = 4300 * 3
+"""Integers longer than this have more digits than Python reads back from decimal text by default."""
+
 DURABLE = frozenset({"attempt", "runner", "cell", "cell_end", "tool", "model", "meter", "limit", "end"})
 """Kinds that are on the disk (fdatasync) before the writer goes on; the others follow with the next of these."""
 
@@ -50,13 +53,13 @@ def line_hash(line: bytes) -> str:
 
 
 def encode(seq: int, time: str, prev: str, kind: str, data: dict[str, Any]) -> bytes:
-    """Return the line of an event without newline: compact ASCII JSON, so any text (lone surrogates too) survives."""
+    """Return the line of an event without newline: compact ASCII JSON, so any text (lone surrogates too) survives.
+
+    Raises:
+        ValueError, TypeError: when the data is not strict JSON; :func:`plain` makes it so.
+    """
     event = {"seq": seq, "time": time, "prev": prev, "kind": kind, "data": data}
-    try:
-        text = json.dumps(event, separators=(",", ":"), allow_nan=False)
-    except ValueError:
-        text = json.dumps(plain(event), separators=(",", ":"), allow_nan=False)
-    return text.encode("ascii")
+    return json.dumps(event, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def decode(line: bytes) -> Event:
@@ -65,20 +68,29 @@ def decode(line: bytes) -> Event:
     Raises:
         ValueError: when the line is not an event.
     """
-    raw = json.loads(line)
-    if not isinstance(raw, dict) or set(raw) != {"seq", "time", "prev", "kind", "data"} or raw["kind"] not in KINDS:
+    try:
+        raw = json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deeply for an event line") from None
+    if not isinstance(raw, dict) or set(raw) != {"seq", "time", "prev", "kind", "data"}:
+        raise ValueError("not an event line")
+    if type(raw["seq"]) is not int or not isinstance(raw["data"], dict):
+        raise ValueError("not an event line")
+    if not all(isinstance(raw[name], str) for name in ("time", "prev", "kind")) or raw["kind"] not in KINDS:
         raise ValueError("not an event line")
     return Event(raw["seq"], raw["time"], raw["prev"], raw["kind"], raw["data"], line_hash(line))
 
 
 def plain(value: Any) -> Any:
-    """Return JSON without NaN and infinities, which strict readers refuse; they become the strings of their names."""
+    """Return a value as strict JSON: NaN and infinities become ``{"$float": "nan"}``, what is no JSON its text."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _INT_BITS:
+        return {"$int": hex(value)}
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)

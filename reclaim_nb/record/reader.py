@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 from reclaim_nb.errors import RecordError
 from reclaim_nb.record.events import GENESIS, Event, decode
 from reclaim_nb.record.payloads import PayloadStore, resolve
+
+_LOOSE = "the line is not an event"
+_NOT_LOOSE = "it goes on over an unfinished line that is not there any more"
 
 
 class BrokenLink(RecordError):
@@ -30,20 +34,22 @@ class StreamState:
         events: number of events.
         head: hash of the last of them.
         unfinished: the last line has no newline: what a dying runner left.
-        loose: number of a line at the end that is no event, None when there is none.
+        loose: number of the first of the lines at the end that are no events, None when there are none.
+        over: sha256 of those lines, None when there are none.
     """
 
     events: int = 0
     head: str = GENESIS
     unfinished: bool = False
     loose: int | None = None
+    over: str | None = None
 
 
 def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]:
     """Yield the events of a stream, checking sequence and chain on the way.
 
-    A line that is no event is what a dying runner left. It is accepted at the very end, and inside only where the next
-    line is a ``runner`` event that resumes over it.
+    Lines that are no events are what dying runners left. They are accepted at the very end, and inside only where the
+    next event names their hash as ``$over``, which the runner that resumed there wrote.
 
     Args:
         path: the stream.
@@ -54,6 +60,7 @@ def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]
         RecordError: when there is no such file.
     """
     state = state or StreamState()
+    left = hashlib.sha256()
     try:
         file = open(path, "rb")  # noqa: SIM115 - the generator keeps it open between events
     except OSError as problem:
@@ -64,17 +71,19 @@ def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]
             try:
                 event = decode(line.rstrip(b"\n"))
             except ValueError:
-                if state.loose is not None:
-                    raise BrokenLink(path, state.loose, "the line is not an event") from None
-                state.loose = number
+                state.loose = state.loose or number
+                left.update(line.rstrip(b"\n") + b"\n")
+                state.over = left.hexdigest()
                 continue
             if event.seq != state.events:
                 raise BrokenLink(path, number, f"event number {event.seq} stands where {state.events} is due")
             if event.prev != state.head:
                 raise BrokenLink(path, number, "it does not follow from the line before, which was changed or removed")
-            if state.loose is not None and not (event.kind == "runner" and event.data.get("resumed")):
-                raise BrokenLink(path, state.loose, "the line is not an event")
-            state.loose, state.head, state.events = None, event.hash, state.events + 1
+            if event.data.get("$over") != state.over:
+                raise BrokenLink(path, state.loose or number, _LOOSE if state.loose else _NOT_LOOSE)
+            if state.loose is not None:
+                state.loose, state.over, left = None, None, hashlib.sha256()
+            state.head, state.events = event.hash, state.events + 1
             yield event
 
 
@@ -111,15 +120,15 @@ def first_event(path: Path) -> Event:
 def last_event(path: Path, tail_bytes: int = 262144) -> Event | None:
     """Return the last whole event of a stream from its end alone; its link to the line before is not checked."""
     try:
+        size = path.stat().st_size
         with open(path, "rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - tail_bytes))
-            lines = file.read().splitlines(keepends=True)
+            file.seek(max(0, size - tail_bytes))
+            lines = file.read().split(b"\n")
     except OSError:
         return None
     for line in reversed(lines):
         try:
-            return decode(line.rstrip(b"\n"))
+            return decode(line)
         except ValueError:
             continue
-    return None
+    return last_event(path, tail_bytes * 16) if tail_bytes < size else None

@@ -8,16 +8,20 @@ stream.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from reclaim_nb.record.events import Event
-from reclaim_nb.record.payloads import PayloadStore, is_reference, resolve
-from reclaim_nb.record.text import BoundedText, visible
+from reclaim_nb.record.payloads import PayloadStore, is_reference, references, resolve
+from reclaim_nb.record.text import BoundedText, visible, visible_json
 
 TEXT_HEAD = 16 * 1024
 TEXT_TAIL = 16 * 1024
 OUTPUTS = 100
 """Most outputs shown of a cell at each end."""
+_JSON_MIME = re.compile(r"^application/(.*\+)?json$")
+"""By nbformat's schema."""
+
 MIME_LIMIT = 2 * 1024 * 1024
 """Most characters of one MIME value that the notebook holds."""
 
@@ -79,7 +83,7 @@ class _Cell:
         self.id: str = data["cell"]
         self.type: str = data["cell_type"]
         self.source: str = data["source"]
-        self.metadata: dict[str, Any] = dict(data.get("metadata") or {})
+        self.metadata: dict[str, Any] = visible_json(data.get("metadata") or {})
         self.reclaim: dict[str, Any] = {"author": data["author"], "turn": data["turn"]}
         if self.type == "code":
             self.reclaim["status"] = "not_run"
@@ -94,7 +98,7 @@ class _Cell:
         cell: dict[str, Any] = {
             "cell_type": self.type,
             "id": self.id,
-            "metadata": {**self.metadata, "reclaim": self.reclaim},
+            "metadata": {**self.metadata, "reclaim": visible_json(self.reclaim)},
             "source": _lines(visible(self.source)),
         }
         if self.type == "code":
@@ -156,7 +160,10 @@ class Rendering:
         return self._cells[cell_id].as_json()
 
     def _metadata(self) -> dict[str, Any]:
-        return {"kernelspec": self._kernelspec, "language_info": self._language, "reclaim": self._reclaim}
+        metadata: dict[str, Any] = visible_json(
+            {"kernelspec": self._kernelspec, "language_info": self._language, "reclaim": self._reclaim}
+        )
+        return metadata
 
     def _on_attempt(self, data: dict[str, Any]) -> None:
         spec = {key: value for key, value in data["spec"].items() if key != "card"}
@@ -209,12 +216,14 @@ class Rendering:
             self._update(cell, content)
         elif kind == "error":
             content = resolve(content, self._store)
+            lines = content.get("traceback", [])
+            lines = lines if isinstance(lines, list) else [lines]
             cell.outputs.add(
                 {
                     "output_type": "error",
-                    "ename": visible(str(content.get("ename", ""))),
+                    "ename": visible(str(content.get("ename", ""))[:TEXT_HEAD]),
                     "evalue": visible(str(content.get("evalue", ""))[:TEXT_HEAD]),
-                    "traceback": [visible(str(line)[:TEXT_HEAD]) for line in list(content.get("traceback", []))[:200]],
+                    "traceback": [visible(str(line)[:TEXT_HEAD]) for line in lines[:200]],
                 }
             )
         elif kind == "clear_output":
@@ -224,55 +233,69 @@ class Rendering:
             else:
                 cell.outputs.clear()
         elif kind == "execute_input":
-            count = content.get("execution_count")
-            cell.execution_count = count if isinstance(count, int) else None
+            cell.execution_count = _count(content.get("execution_count"))
 
     def _display(self, cell: _Cell, kind: str, content: dict[str, Any]) -> None:
         output: dict[str, Any] = {
             "output_type": kind,
             "data": self._bundle(content),
-            "metadata": _shown(content.get("metadata") or {}),
+            "metadata": self._shown(content.get("metadata")),
         }
         if kind == "execute_result":
-            count = content.get("execution_count")
-            output["execution_count"] = count if isinstance(count, int) else None
-        display_id = (content.get("transient") or {}).get("display_id")
+            output["execution_count"] = _count(content.get("execution_count"))
         cell.outputs.add(output)
-        if isinstance(display_id, str):
+        if (display_id := _display_id(content)) is not None:
             self._displays.setdefault(display_id, []).append((cell, output))
 
     def _update(self, updater: _Cell, content: dict[str, Any]) -> None:
-        display_id = (content.get("transient") or {}).get("display_id")
-        for cell, output in self._displays.get(str(display_id), []):
+        display_id = _display_id(content)
+        for cell, output in self._displays.get(display_id, []) if display_id is not None else ():
             output["data"] = self._bundle(content)
-            output["metadata"] = _shown(content.get("metadata") or {})
+            output["metadata"] = self._shown(content.get("metadata"))
             cell.fragment = None
             if cell is not updater:
                 cell.reclaim["updated_later_by"] = sorted({*cell.reclaim.get("updated_later_by", []), updater.id})
 
+    def _shown(self, metadata: Any) -> dict[str, Any]:
+        if not isinstance(metadata, dict) or any(True for _ in references(metadata)):
+            return {}
+        shown: dict[str, Any] = visible_json(resolve(metadata, self._store))
+        return shown
+
     def _bundle(self, content: dict[str, Any]) -> dict[str, Any]:
         data = content.get("data")
-        if not isinstance(data, dict) or is_reference(data) or "$json" in data:
+        if not isinstance(data, dict) or is_reference(data) or "$json" in data or "$raw" in data:
             return {"text/plain": ["[output kept in the record only]"]}
         bundle: dict[str, Any] = {}
         notes = []
         for mime, value in data.items():
             value = resolve(value, self._store) if not _too_large(value) else None
             if value is None or (isinstance(value, str) and len(value) > MIME_LIMIT):
-                notes.append(f"[{mime}: too large for the notebook, kept in the record]\n")
+                notes.append(f"[{visible(mime)}: too large for the notebook, kept in the record]\n")
             elif isinstance(value, str):
-                bundle[mime] = _lines(visible(value))
-            elif mime.endswith("json"):
-                bundle[mime] = value
+                bundle[visible(mime)] = _lines(visible(value))
+            elif is_json(mime):
+                bundle[mime] = visible_json(value)
             else:
-                bundle[mime] = _lines(visible(json.dumps(value)))
+                bundle[visible(mime)] = _lines(visible(json.dumps(value)))
         if notes:
             bundle["text/plain"] = notes + bundle.get("text/plain", [])
         return bundle
 
 
-def _shown(metadata: Any) -> dict[str, Any]:
-    return metadata if isinstance(metadata, dict) else {}
+def is_json(mime: str) -> bool:
+    """Tell whether values of a MIME type stand as JSON in a notebook; all others are text."""
+    return _JSON_MIME.match(mime) is not None
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _display_id(content: dict[str, Any]) -> str | None:
+    transient = content.get("transient")
+    display_id = transient.get("display_id") if isinstance(transient, dict) else None
+    return display_id if isinstance(display_id, str) else None
 
 
 def _too_large(value: Any) -> bool:

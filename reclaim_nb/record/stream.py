@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from reclaim_nb.errors import RecordError
 from reclaim_nb.record.clock import Clock, SystemClock
-from reclaim_nb.record.events import DURABLE, GENESIS, Event, encode, line_hash
+from reclaim_nb.record.events import DURABLE, GENESIS, Event, decode, encode, line_hash, plain
 from reclaim_nb.record.payloads import PayloadStore
 from reclaim_nb.record.reader import scan
 
@@ -36,8 +36,9 @@ class StreamWriter:
         self.seq = state.events if state else 0
         self.offset = 0
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        # A line that a dying runner left unfinished stays where it is; the next event names its hash and goes on.
+        self._over = state.over if state else None
         if state and state.unfinished:
-            # A line that a dying runner left unfinished stays where it is; the chain goes on over it.
             self._write(b"\n")
 
     def append(self, kind: str, data: dict[str, Any]) -> Event:
@@ -47,7 +48,13 @@ class StreamWriter:
             RecordError: when the disk does not take it; nothing of the line is then left in the file.
         """
         time = self._clock.now()
-        line = encode(self.seq, time, self.head, kind, data)
+        if self._over is not None:
+            data = {**data, "$over": self._over}
+        try:
+            line = encode(self.seq, time, self.head, kind, data)
+        except (ValueError, TypeError):
+            data = plain(data)
+            line = encode(self.seq, time, self.head, kind, data)
         self.offset = size = os.fstat(self._file).st_size
         try:
             self._write(line + b"\n")
@@ -59,7 +66,9 @@ class StreamWriter:
             raise RecordError(
                 f"{self.path}: the record cannot be written ({problem.strerror}); free space, then `reclaim resume`"
             ) from problem
-        event = Event(self.seq, time, self.head, kind, data, line_hash(line))
+        # A message came as JSON, so it reads back as it is; other data may hold tuples or split surrogate pairs.
+        event = Event(self.seq, time, self.head, kind, data, line_hash(line)) if kind == "message" else decode(line)
+        self._over = None
         self.seq += 1
         self.head = event.hash
         return event

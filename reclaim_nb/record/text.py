@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)(?=[^\n])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -15,11 +15,28 @@ def visible(text: str) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
+def visible_json(value: Any) -> Any:
+    """Return a JSON value with :func:`visible` applied to every text in it, keys too."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {visible(key): visible_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [visible_json(item) for item in value]
+    return value
+
+
 def collapse(text: str) -> str:
     """Return text as a terminal shows it: on each line, what follows the last carriage return."""
     if "\r" not in text:
         return text
-    return _OVERWRITTEN.sub("", text.replace("\r\n", "\n"))
+    return "\n".join(map(_last_written, text.replace("\r\n", "\n").split("\n")))
+
+
+def _last_written(line: str) -> str:
+    # By hand, because a regular expression takes quadratic time over a long line.
+    written = line.rstrip("\r")
+    return written[written.rfind("\r") + 1 :] + line[len(written) :]
 
 
 def cut_middle(text: str, limit: int) -> tuple[str, int]:

@@ -10,7 +10,10 @@ from reclaim_nb.errors import RecordError
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.payloads import references
 from reclaim_nb.record.reader import BrokenLink, StreamState, read_events
-from reclaim_nb.record.render import Rendering
+from reclaim_nb.record.render import Rendering, is_json
+
+SPILLED = ("message", "tool")
+"""Kinds of events whose large texts stand in the payload file."""
 
 
 @dataclass
@@ -50,12 +53,17 @@ def verify_record(folder: AttemptFolder) -> RecordCheck:
     try:
         for event in read_events(folder.stream, state):
             check.ended = check.ended or event.kind == "end"
-            for reference in references(event.data):
+            for reference in references(event.data) if event.kind in SPILLED else ():
                 try:
                     store.get(reference)
                 except RecordError as problem:
                     check.problems.append(f"event {event.seq}: {problem}")
-            rendering.apply(event)
+            try:
+                rendering.apply(event)
+            except RecordError:
+                raise
+            except Exception as problem:  # the chain cannot show that the last line was changed: it may hold anything
+                raise BrokenLink(folder.stream, event.seq + 1, f"cannot be rendered ({problem!r})") from problem
             if event.seq + 1 == named:
                 rendered = rendering.notebook()
     except BrokenLink as problem:
@@ -83,10 +91,16 @@ def _read_notebook(folder: AttemptFolder, check: RecordCheck) -> dict[str, Any] 
         return None
     try:
         notebook = json.loads(folder.notebook.read_text("utf-8"))
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         check.problems.append(f"{folder.notebook}: not JSON ({problem})")
         return None
-    return notebook if isinstance(notebook, dict) else {}
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        check.problems.append(f"{folder.notebook}: not a notebook (no list of cells)")
+        return None
+    if not all(isinstance(cell, dict) for cell in notebook["cells"]):
+        check.problems.append(f"{folder.notebook}: not a notebook (a cell is no object)")
+        return None
+    return notebook
 
 
 def _named_events(notebook: dict[str, Any] | None) -> int | None:
@@ -99,33 +113,54 @@ def _named_events(notebook: dict[str, Any] | None) -> int | None:
 
 def differences(notebook: dict[str, Any], rendered: dict[str, Any], name: str = "notebook") -> list[str]:
     """Return one sentence per cell (or the metadata) in which a notebook differs from its stream's rendering."""
-    found = []
+    found: list[str] = []
     rendered = json.loads(json.dumps(rendered))
-    theirs = {cell.get("id", f"#{index}"): cell for index, cell in enumerate(notebook.get("cells", []))}
+    theirs: dict[str, dict[str, Any]] = {}
+    for index, cell in enumerate(notebook.get("cells", [])):
+        name_of_cell = str(cell.get("id", f"#{index}"))
+        if name_of_cell in theirs:
+            found.append(f"{name}: cell {name_of_cell} stands in the notebook more than once")
+        theirs[name_of_cell] = cell
     ours = {cell["id"]: cell for cell in rendered["cells"]}
     for cell_id, cell in ours.items():
         other = theirs.get(cell_id)
         if other is None:
             found.append(f"{name}: cell {cell_id} is in the stream but not in the notebook")
             continue
-        parts = [part for part in sorted({*cell, *other}) if _plain(cell.get(part)) != _plain(other.get(part))]
+        cell, other = _plain_cell(cell), _plain_cell(other)
+        parts = [part for part in sorted({*cell, *other}) if cell.get(part) != other.get(part)]
         if parts:
             found.append(f"{name}: cell {cell_id} differs from the stream in {', '.join(parts)}")
     found.extend(f"{name}: cell {cell_id} is not in the stream" for cell_id in theirs if cell_id not in ours)
     if not found and list(theirs) != list(ours):
         found.append(f"{name}: the cells stand in another order than in the stream")
+    metadata = notebook.get("metadata")
     for part in ("kernelspec", "language_info", "reclaim"):
-        if notebook.get("metadata", {}).get(part) != rendered["metadata"].get(part):
+        if not isinstance(metadata, dict) or metadata.get(part) != rendered["metadata"].get(part):
             found.append(f"{name}: metadata.{part} differs from the stream")
     return found
 
 
-def _plain(value: Any) -> Any:
-    """Join lists of lines, so that text and list-of-lines count as the same, which they are in nbformat."""
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+def _plain_cell(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return a cell without what papermill adds, with lists of lines joined where nbformat allows either form."""
+    plain = {**cell, "source": _joined(cell.get("source"))}
+    if isinstance(cell.get("metadata"), dict):
+        plain["metadata"] = {key: value for key, value in cell["metadata"].items() if key != "papermill"}
+    if isinstance(cell.get("outputs"), list):
+        plain["outputs"] = [_plain_output(output) for output in cell["outputs"]]
+    return plain
+
+
+def _plain_output(output: Any) -> Any:
+    if not isinstance(output, dict):
+        return output
+    plain = {**output, "text": _joined(output.get("text"))}
+    if isinstance(output.get("data"), dict):
+        plain["data"] = {mime: value if is_json(mime) else _joined(value) for mime, value in output["data"].items()}
+    return plain
+
+
+def _joined(value: Any) -> Any:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "".join(value)
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items() if key != "papermill"}
     return value
