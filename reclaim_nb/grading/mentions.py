@@ -1,0 +1,460 @@
+"""Every number of a text, in decimals, with the words that stand by it. Pure; knows no card and no cell.
+
+A number's *label* is what stands between it and the number before, up to a clause border; what names a whole line (a
+split, a metric, keys of the JSON around it, the head of its table column) is inherited where its own label is silent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from reclaim_nb.grading import vocabulary as v
+
+_NUMBER = re.compile(
+    r"""(?<![\w.@^#$])(?<![A-Za-z]-)(?<![A-Za-z]\.)(?<!\d[:/-]\d\d[:/-])
+    (?P<sign>[+\-\u2212](?=[.\d]))?
+    (?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?|[0-9]+(?:_[0-9]{3})+(?![0-9])|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+    (?P<exponent>[eE][+-]?[0-9]{1,4})?
+    (?P<space>[ ]?)(?P<unit>(?:%|‰|°|×|percent\b|per[ ]cent\b|pct\b|(?:x|ms|s|pp|bp|bps|nats|bits|nat|bit|degrees|deg)\b(?![-(=:]))(?:/(?:token|byte|char|dim|word)\b)?)?
+    (?![0-9A-Za-z_]|\.[0-9])""",
+    re.VERBOSE,
+)
+_NOT_A_NUMBER = re.compile(r"(?<![\w.])[+-]?(?:nan|NaN|NAN|inf|Inf|INF|infinity|None|null|N/A|n/a)(?![\w])")
+_UNIT_WORDS = re.compile(
+    r"(%|\bpercent\b|\bper cent\b|\bpct\b|\bfraction\b|\bnats?\b|\bbits?\b|\bbp\b|\bbasis points\b|\bdegrees?\b|\bdeg\b|°)"
+    r"(?:\s*(?:/|per)\s*(token|byte|char|character|dim|word))?",
+    re.IGNORECASE,
+)
+_BORDER = re.compile(
+    r"[;\n\t,]|\s\|\s|\s[/–—-]\s|[()\[\]{}]|\bvs\.?\b|\bversus\b|\bagainst\b|\bbut\b|\binstead\b|\s{3,}|→|->|=>|\.\s"
+)
+_COMPARE = re.compile(r"(<=|>=|≤|≥|<|>|≈|~|±|\+/-|\+-|\u00b1)\s*$")
+_PAIR = re.compile(r"([A-Za-z][\w@.-]*)\s*[=:]?\s*$")
+_RATIO = re.compile(r"(?<![\w.,/])([0-9][0-9,]*)\s*(?:/|of|out of)\s*([0-9][0-9,]*)(?![\w./]|,[0-9])")
+_OPENERS = {"{": "}", "[": "]", "(": ")"}
+_KEY = re.compile(r"""(?:"([^"\\\n]{1,80})"|'([^'\\\n]{1,80})')\s*:\s*""")
+_STRUCTURE = re.compile(r"""(?:"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\\\n]|\\.){0,200}')\s*:|[{}\[\]]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number and what is said about it where it stands.
+
+    Attributes:
+        offset: characters before it in its output's text.
+        text: its own characters, with sign and exponent, without a unit.
+        value: the same as a decimal.
+        unit: unit printed with it (``%``, ``nats``, ``x``), None when there is none.
+        per: what the unit is per (``token``), None when nothing.
+        own: words of its own label.
+        around: words inherited from its line, the keys around it, its column and row.
+        split: ``train``, ``val``, ``test`` or None.
+        n: items it was computed on, as printed beside it.
+        stat: ``mean``, ``max``, ``min``, ``median``, ``spread``, ``bound``, ``gap`` or None.
+        reference: whether its label says that it is somebody else's number.
+        scene: whether it sets the scene (``epoch 3``, ``n=500``) instead of being a result.
+        progress: whether its line counts epochs or steps.
+        final: whether its line says that it is the final one.
+        alone: whether no word stands by it at all.
+        framed: whether keys or a table's head name it, not just the words before it.
+        of_shape: how many lines of its shape there were.
+        line: its line, shortened.
+        column: characters before it in the shortened line.
+    """
+
+    offset: int
+    text: str
+    value: Decimal
+    unit: str | None
+    per: str | None
+    own: tuple[str, ...]
+    around: tuple[str, ...]
+    split: str | None
+    n: int | None
+    stat: str | None
+    reference: bool
+    scene: bool
+    progress: bool
+    final: bool
+    alone: bool
+    framed: bool
+    of_shape: int
+    line: str
+    column: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words that stand by it."""
+        return self.own + self.around
+
+
+def parse(text: str) -> Decimal:
+    """Return the decimal of a matched number."""
+    return Decimal(text.replace(",", "").replace("_", "").replace("\u2212", "-"))
+
+
+def numbers(text: str, start: int = 0) -> Iterator[Number]:
+    """Yield every number of a text.
+
+    Args:
+        text: any text; lines end with ``\\n`` or ``\\r``.
+        start: offset of the text in its output.
+    """
+    header: list[_Header] = []
+    keys = _Keys()
+    offset = start
+    for raw in re.split(r"([\n\r])", text):
+        if raw in ("\n", "\r"):
+            offset += 1
+            continue
+        yield from _line(raw, offset, header, keys)
+        offset += len(raw)
+
+
+def line_numbers(line: str, offset: int, of_shape: int = 1) -> list[Number]:
+    """Return the numbers of one line that stands by itself."""
+    return [replace(number, of_shape=of_shape) for number in _line(line, offset, [], _Keys())]
+
+
+def absent(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Yield (offset, text, label) of every NaN, infinity or "none" that stands where a number could."""
+    for match in _NOT_A_NUMBER.finditer(text):
+        begin = max(text.rfind("\n", 0, match.start()), text.rfind("\r", 0, match.start())) + 1
+        yield match.start(), match[0], v.tokens(text[begin : match.start()])
+
+
+def ratios(text: str) -> Iterator[tuple[Decimal, Decimal, int]]:
+    """Yield (count, total, offset) of every ``90/10000`` or ``90 of 10000``."""
+    for match in _RATIO.finditer(text):
+        try:
+            count, total = parse(match[1]), parse(match[2])
+        except ArithmeticError:
+            continue
+        if total >= 20 and count <= total:
+            yield count, total, match.start()
+
+
+class _Keys:
+    """The keys of the JSON or dict around the place that is read, across lines."""
+
+    def __init__(self) -> None:
+        self.stack: list[str] = []
+        self.key = ""
+        self.depth = 0
+
+    def feed(self, text: str) -> None:
+        for match in _STRUCTURE.finditer(text):
+            mark = match[0]
+            if mark in "{[":
+                self.stack.append(self.key)
+                self.key = ""
+            elif mark in "}]":
+                self.key = self.stack.pop() if self.stack else ""
+                if mark == "}" or not self.stack:
+                    self.key = ""
+            else:
+                self.key = mark.rsplit(":", 1)[0].strip().strip("\"'")
+
+    def path(self) -> list[str]:
+        return [key for key in (*self.stack, self.key) if key]
+
+    def clear(self) -> None:
+        self.stack, self.key = [], ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The head of a table: column texts with their places."""
+
+    kind: str
+    columns: tuple[tuple[int, int, str], ...]
+
+
+def _columns(line: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
+    for kind, pattern in (("|", r"[^|│┃]+"), ("\t", r"[^\t]+"), ("&", r"[^&]+"), (",", r"[^,]+")):
+        if kind in line.replace("│", "|").replace("┃", "|"):
+            cells = [(m.start(), m.end(), m[0].strip()) for m in re.finditer(pattern, line)]
+            if kind == "|":
+                cells = [cell for cell in cells if cell[2]]
+            if len(cells) > 1:
+                return kind, tuple(cells)
+    return " ", tuple((m.start(), m.end(), m[0]) for m in re.finditer(r"\S+(?: \S+)*?(?=\s|$)", line))
+
+
+_RULE = re.compile(r"^[\s|+:=─━═┼┿╇╈┡┢\-–—_]*$")
+
+
+def _line(line: str, offset: int, header: list[_Header], keys: _Keys) -> Iterator[Number]:
+    found = list(_NUMBER.finditer(line))
+    structured = bool(keys.stack) or bool(_KEY.search(line)) or ("{" in line and "}" in line)
+    if not found:
+        if not line.strip():
+            header.clear()
+        elif not _RULE.match(line):
+            kind, columns = _columns(line)
+            if len(columns) > 1:
+                header[:] = [_Header(kind, columns)]
+            else:
+                header.clear()
+        if structured or "{" in line or "[" in line:
+            keys.feed(line)
+            if len(keys.stack) > 20:
+                keys.clear()
+        return
+    kind, columns = _columns(line) if header else ("", ())
+    table = header[0] if header and header[0].kind == kind and len(columns) > 1 else None
+    if table is not None and kind == " " and _KEYED.search(line):
+        table = None
+    reader = _LineReader(line, offset, found, keys, table, columns)
+    yield from reader.read()
+    if table is None and not structured and header and not _is_row(line):
+        header.clear()
+
+
+_KEYED = re.compile(r"[A-Za-z]\s*[=:]\s*[-+]?[.\d]")
+
+
+def _is_row(line: str) -> bool:
+    return not _KEYED.search(line)
+
+
+class _LineReader:
+    def __init__(
+        self,
+        line: str,
+        offset: int,
+        found: list[re.Match[str]],
+        keys: _Keys,
+        table: _Header | None,
+        columns: tuple[tuple[int, int, str], ...],
+    ) -> None:
+        self.line, self.offset, self.found, self.keys, self.table, self.columns = (
+            line,
+            offset,
+            found,
+            keys,
+            table,
+            columns,
+        )
+
+    def read(self) -> Iterator[Number]:
+        line = self.line
+        gaps = self._gaps()
+        whole = v.tokens(line)
+        progress = any(word in v.PROGRESS for word in whole) or bool(re.search(r"\d+/\d+ *\[|\d+%\|", line))
+        final = any(word in v.FINAL for word in whole)
+        scenes = [self._scene(index, before) for index, (before, _) in enumerate(gaps)]
+        count = self._count(scenes)
+        row = self._row_words() if self.table else ()
+        split_left: str | None = None
+        around: tuple[str, ...] = ()
+        position = 0
+        for index, match in enumerate(self.found):
+            before, after = gaps[index]
+            self.keys.feed(line[position : match.start()])
+            position = match.start()
+            path = self.keys.path()
+            own_words = v.tokens(before)
+            if index and scenes[index - 1] and own_words and own_words[0] in v.NOUNS:
+                own_words = own_words[1:]
+            compare = _COMPARE.search(before)
+            scene = scenes[index]
+            if self.table is not None:
+                head = self._head(match)
+                own = v.tokens(head) or row
+                inherited = row + v.tokens(head)
+            elif path:
+                own = v.tokens(path[-1])
+                inherited = tuple(word for key in path[:-1] for word in v.tokens(key)) + around
+            else:
+                own, inherited = own_words, around
+            after_words = v.tokens(after)
+            label_split = v.split_of(" ".join(own)) or v.split_of(" ".join(after_words))
+            if label_split is None and path:
+                label_split = next((s for key in reversed(path) if (s := v.split_of(key))), None)
+            if label_split is None and self.table is not None:
+                label_split = v.split_of(" ".join(row))
+            if label_split is not None:
+                split_left = label_split
+            unit, per = self._unit(match, before, after, own)
+            stat = self._stat(own, compare)
+            if stat is None and not any(not v.is_generic(w) and w not in v.SPLITS for w in own):
+                stat = next((v.STATISTICS[w] for w in inherited if w in v.STATISTICS), None)
+            if self.table is not None and index == 0 and not self._head(match) and "." not in match["digits"]:
+                scene = True
+            if not scene and path and own and own[-1] in v.QUALIFIERS | v.COUNT_KEYS:
+                scene = True
+            reference = self._reference(own, after_words, path, row)
+            yield Number(
+                offset=self.offset + match.start(),
+                text=(match["sign"] or "") + match["digits"] + (match["exponent"] or ""),
+                value=parse((match["sign"] or "") + match["digits"] + (match["exponent"] or "")),
+                unit=unit,
+                per=per,
+                own=own + after_words,
+                around=inherited,
+                split=label_split or split_left,
+                n=count,
+                stat=stat,
+                reference=reference,
+                scene=scene,
+                progress=progress,
+                final=final,
+                alone=not whole and not path and self.table is None,
+                framed=bool(path) or self.table is not None,
+                of_shape=1,
+                line=line[max(0, match.start() - 400) : match.end() + 400],
+                column=min(match.start(), 400),
+            )
+            if scene and not path and self.table is None:
+                # "condition number, n = 20: 7.68": what stands before a number that sets the scene names the next one.
+                left = self.found[index - 1].end() if index else 0
+                words = tuple(w for w in v.tokens(self.line[left : match.start()]) if w not in v.QUALIFIERS)
+                if any(not v.is_generic(w) and w not in v.SPLITS and w not in v.NOUNS for w in words):
+                    around = tuple(word for word in words if word not in v.SPLITS)
+            elif not path and any(not v.is_generic(w) and w not in v.SPLITS for w in own):
+                around = tuple(word for word in own if word not in v.SPLITS)
+        self.keys.feed(line[position:])
+
+    def _gaps(self) -> list[tuple[str, str]]:
+        """Return, for each number, the label before it and the label after it."""
+        line, found = self.line, self.found
+        result = []
+        for index, match in enumerate(found):
+            left = found[index - 1].end() if index else 0
+            right = found[index + 1].start() if index + 1 < len(found) else len(line)
+            between_left = line[left : match.start()]
+            if index:
+                border = _BORDER.search(between_left)
+                if border is not None:
+                    between_left = between_left[border.start() :]
+            between_left = _last_clause(between_left)
+            between_right = line[match.end() : right]
+            if index + 1 < len(found):
+                border = _BORDER.search(between_right)
+                between_right = between_right[: border.start()] if border is not None else ""
+            after = re.split(r"[;,.\n\t|]\s|\s[/–—-]\s", between_right, maxsplit=1)[0]
+            inside = re.match(r"\s*\(([^()]*)\)?", after)
+            if inside is not None:
+                after = inside[1]
+            else:
+                after = re.split(r"[()\[\]]", after, maxsplit=1)[0]
+            result.append((between_left, " ".join(after.split()[:5])))
+        return result
+
+    def _scene(self, index: int, before: str) -> bool:
+        match = self.found[index]
+        if (pair := _PAIR.search(before)) is not None:
+            words = v.tokens(pair[1])
+            if words and words[-1] in v.QUALIFIERS and not match["unit"]:
+                return True
+        rest = self.line[match.end() :]
+        noun = re.match(r"\s*(?:-\s*)?([A-Za-z]+)(?:\s+([A-Za-z]+))?", rest)
+        if noun is not None and not match["unit"] and self.line[match.end() : match.end() + 1] in (" ", "-"):
+            if noun[1].lower() in v.NOUNS and not re.match(r"\s*[A-Za-z]+\s*[=:]", rest):
+                return True
+            if (noun[2] or "").lower() in v.ITEM_NOUNS and noun[1].lower() in (
+                *v.SPLITS,
+                "different",
+                "random",
+                "held",
+            ):
+                return True
+        if re.match(r"\s*/\s*[0-9]", rest) or re.search(r"[0-9]\s*/\s*$", self.line[: match.start()]):
+            return True
+        return False
+
+    def _count(self, scenes: list[bool]) -> int | None:
+        for index, match in enumerate(self.found):
+            if not scenes[index]:
+                continue
+            before = self.line[: match.start()]
+            pair = _PAIR.search(before)
+            words = v.tokens(pair[1]) if pair else ()
+            rest = self.line[match.end() :].lstrip(" -")
+            nouns = re.findall(r"[A-Za-z]+", rest)[:2]
+            counted = bool(words) and (
+                "".join(words) in v.COUNT_KEYS or words[-1] in ("n", "samples", "items", "images")
+            )
+            if counted or any(noun.lower() in v.ITEM_NOUNS for noun in nouns[:2]):
+                value = parse(match["digits"]) if "." not in match["digits"] else None
+                if value is not None and value == value.to_integral_value():
+                    return int(value)
+        for _, total, _ in ratios(self.line):
+            if not re.search(r"epoch|step|iter|batch", self.line, re.IGNORECASE):
+                return int(total)
+        return None
+
+    def _unit(
+        self, match: re.Match[str], before: str, after: str, own: tuple[str, ...]
+    ) -> tuple[str | None, str | None]:
+        per = None
+        if match["unit"]:
+            unit, _, per = match["unit"].partition("/")
+            return unit.strip(), per or None
+        label = self._head(match) if self.table is not None else before
+        found = _UNIT_WORDS.search(label) or _UNIT_WORDS.search(after)
+        if found is None and (rest := re.match(r"\s*[(\[]([^()\[\]]{1,30})[)\]]", self.line[match.end() :])):
+            found = _UNIT_WORDS.search(rest[1])
+        if found is not None:
+            return found[1].lower(), found[2]
+        for word in own:
+            if word in ("pct", "percent", "nats", "bits"):
+                return word, None
+        return None, None
+
+    def _stat(self, own: tuple[str, ...], compare: re.Match[str] | None) -> str | None:
+        if compare is not None:
+            return "spread" if compare[1] in ("±", "+/-", "+-") else None if compare[1] in ("≈", "~") else "bound"
+        if any(word in v.SPREAD for word in own):
+            return "spread"
+        if any(word in v.GAP for word in own):
+            return "gap"
+        if any(word in v.BOUND for word in own):
+            return "bound"
+        stats = [v.STATISTICS[word] for word in own if word in v.STATISTICS]
+        return stats[0] if stats else None
+
+    def _reference(self, own: tuple[str, ...], after: tuple[str, ...], path: list[str], row: tuple[str, ...]) -> bool:
+        marks = [word for word in own if word in v.REFERENCE or word in v.OURS]
+        if marks:
+            return marks[-1] in v.REFERENCE
+        if any(word in v.REFERENCE for word in after) and not any(word in v.OURS for word in after):
+            return True
+        outer = [word for key in path[:-1] for word in v.tokens(key)] + list(row)
+        return any(word in v.REFERENCE for word in outer) and not any(word in v.OURS for word in outer)
+
+    def _head(self, match: re.Match[str]) -> str:
+        if self.table is None:
+            return ""
+        heads = self.table.columns
+        if self.table.kind != " ":
+            places = [i for i, (begin, end, _) in enumerate(self.columns) if begin <= match.start() < end]
+            shift = max(0, len(self.columns) - len(heads))
+            place = places[0] - shift if places else -1
+            return heads[place][2] if 0 <= place < len(heads) else ""
+        begin, end = match.start(), match.end()
+        best = [text for left, right, text in heads if left < end and begin < right or abs(right - end) <= 1]
+        return best[0] if best else ""
+
+    def _row_words(self) -> tuple[str, ...]:
+        rest = self.line
+        for match in reversed(self.found):
+            rest = f"{rest[: match.start()]} {rest[match.end() :]}"
+        return v.tokens(rest)
+
+
+def _last_clause(text: str) -> str:
+    """Return the part of a label after its last clause border; a border at the very end does not count."""
+    text = text.rstrip()
+    stripped = re.sub(r"[\s(\[{:=,|]+$", "", text)
+    tail = text[len(stripped) :]
+    borders = list(
+        re.finditer(
+            r"[;\n\t,]|\s\|\s|\s[/–—-]\s|[()\[\]{}]|\bvs\.?\b|\bversus\b|\bagainst\b|\s{3,}|→|->|=>|\.\s", stripped
+        )
+    )
+    return (stripped[borders[-1].end() :] if borders else stripped) + tail
