@@ -163,7 +163,8 @@ class LiveView:
         if not self._said_at:
             self._print(self._label, head_text(glimpse(session)))
             self._said_at = now
-        ended = [c for c in session.cells.values() if c.status is not None and c.cell not in self._said]
+        cells = [cell for cell in session.cells.values() if cell.author != "harness"]
+        ended = [cell for cell in cells if cell.status is not None and cell.cell not in self._said]
         for cell in ended:
             self._said.add(cell.cell)
             self._print(f"{session.wall_clock_seconds:7.1f} s", f"{cell.status:<11}", first_line(cell.source))

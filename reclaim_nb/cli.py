@@ -1,0 +1,83 @@
+"""The ``reclaim`` command.
+
+Here commands only get their names; each imports what it needs when it runs, so that ``reclaim --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from reclaim_nb.commands import agents, attempt, demo, exits, machine, papers, record
+
+app = typer.Typer(
+    name="reclaim",
+    help="Can an AI agent reproduce the claim of a machine-learning paper? One attempt is one executed notebook.",
+    epilog=exits.TEXT,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(short_help="Attempts of three small papers, and one that cheats.")(demo.demo)
+app.command(short_help="Make one attempt at a paper and grade it.")(attempt.run)
+app.command(short_help="Go on with an attempt whose runner died.")(attempt.resume)
+app.command(short_help="Grade an attempt from its record.")(record.grade)
+app.command(short_help="List attempts: state, spend, outcome.")(record.status)
+app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
+app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
+app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
+app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
+app.command(short_help="Remove what dead runners left behind.")(machine.clean)
+app.command(short_help="What is missing here, and how to get it.")(machine.doctor)
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        from reclaim_nb import __version__
+
+        typer.echo(f"reclaim-nb {__version__}")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; the codes are in :mod:`reclaim_nb.commands.exits`.
+
+    Args:
+        arguments: words after ``reclaim``; default: the process's own.
+    """
+    from reclaim_nb.errors import ReclaimError
+
+    _spare_the_grammar()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # a replaced stream may have no such method
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="reclaim")
+    except ReclaimError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return exits.ERROR
+    except SystemExit as end:
+        return exits.from_typer(end.code)
+    return exits.DONE
+
+
+def _spare_the_grammar() -> None:
+    """Keep jsonschema from compiling a grammar that nothing here uses.
+
+    Where jupyter_server is installed, ``import nbformat`` imports ``rfc3987_syntax`` by way of jsonschema's format
+    checks, and that module compiles a grammar for two to three CPU seconds. nbformat checks no formats; None makes the
+    import fail at once, which jsonschema expects and passes over.
+    """
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What stands behind the ``reclaim`` command: one file for each group of commands, everything heavy imported inside."""

@@ -1,0 +1,130 @@
+"""``reclaim run`` and ``reclaim resume``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reclaim_nb.commands import exits, running, screen
+from reclaim_nb.errors import AttemptError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Runs = Annotated[Path, typer.Option(help="Folder of all attempts.")]
+
+
+class KernelKind(StrEnum):
+    """Where cells run."""
+
+    auto = "auto"
+    docker = "docker"
+    local = "local"
+
+
+def run(
+    paper: Annotated[str, typer.Argument(help="suite/slug, as `reclaim papers list` shows it, or a paper folder.")],
+    agent: Annotated[str, typer.Option(help="Who writes the cells: see `reclaim agents list`.")] = "replay",
+    model: Annotated[str | None, typer.Option(help="Model of an agent that has one.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Option of the agent; may be repeated.")
+    ] = None,
+    kernel: Annotated[
+        KernelKind, typer.Option(help="Container, plain process, or a container where engine and image are there.")
+    ] = KernelKind.auto,
+    runs: Runs = Path("runs"),
+    batch: Annotated[str, typer.Option(help="Name of the batch it belongs to.")] = "single",
+    repeat: Annotated[int | None, typer.Option(min=1, help="Which repeat; default: the next free one.")] = None,
+    budget_hours: Annotated[str | None, typer.Option(help="Device hours granted; default: the card's.")] = None,
+    wall_clock_seconds: Annotated[float | None, typer.Option(help="Most seconds of the attempt.")] = None,
+    turns: Annotated[int | None, typer.Option(help="Most cells the agent may run.")] = None,
+    tokens: Annotated[int | None, typer.Option(help="Most model tokens, in and out.")] = None,
+    usd: Annotated[str | None, typer.Option(help="Most US dollars for the model.")] = None,
+    cell_seconds: Annotated[float | None, typer.Option(help="Most seconds of one cell.")] = None,
+    network: Annotated[bool, typer.Option("--network", help="Give a container the network; default: none.")] = False,
+    memory_mib: Annotated[int, typer.Option(help="Most memory of the kernel, MiB.")] = 4096,
+    cpus: Annotated[float, typer.Option(help="Most CPUs of a container; 0: all.")] = 0.0,
+    gpus: Annotated[str, typer.Option(help="GPU ids of a container, separated by commas, or count=N.")] = "",
+    image: Annotated[str, typer.Option(help="Image of the container; default: this version's.")] = "",
+    condition: Annotated[
+        list[str] | None, typer.Option(help="Named change of what the agent is told; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the harness.")] = 0,
+    no_grade: Annotated[bool, typer.Option("--no-grade", help="Leave the grading for later.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make one attempt at a paper, grade it, and say what came of it.
+
+    The same as `papermill templates/attempt.ipynb out.ipynb --engine reclaim -p paper PAPER`, with a live view.
+    """
+    folder = running.make_attempt(
+        {
+            "paper": paper,
+            "agent": agent,
+            "model": model,
+            "options": parse_options(option or []) or None,
+            "kernel": kernel.value,
+            "runs": str(runs),
+            "batch": batch,
+            "repeat": repeat,
+            "budget_hours": budget_hours,
+            "wall_clock_seconds": wall_clock_seconds,
+            "turns": turns,
+            "tokens": tokens,
+            "usd": usd,
+            "cell_seconds": cell_seconds,
+            "network": "open" if network else "none",
+            "memory_mib": memory_mib,
+            "cpus": cpus,
+            "gpus": gpus or None,
+            "image": image or None,
+            "conditions": ",".join(condition) if condition else None,
+            "seed": seed,
+        }
+    )
+    _finish(folder, no_grade, as_json)
+
+
+def resume(
+    path: Annotated[Path, typer.Argument(help="Attempt folder, its notebook or its stream.")],
+    no_grade: Annotated[bool, typer.Option("--no-grade", help="Leave the grading for later.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with an attempt whose runner died.
+
+    Its kernel is taken over with all variables and the interrupted cell is marked. When the kernel is gone the attempt
+    ends as infrastructure_error, with everything up to then kept.
+    """
+    _finish(running.go_on(path), no_grade, as_json)
+
+
+def parse_options(given: list[str]) -> dict[str, Any]:
+    """Return agent options from ``NAME=VALUE``: numbers, true, false, null and JSON as such, all else as text.
+
+    Raises:
+        AttemptError: when one has no ``=``.
+    """
+    options: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise AttemptError(f"--option {text}: expected NAME=VALUE")
+        try:
+            options[name] = json.loads(value)
+        except ValueError:
+            options[name] = value
+    return options
+
+
+def _finish(folder: Any, no_grade: bool, as_json: bool) -> None:
+    if not no_grade:
+        running.grade_if_due(folder)
+    made = running.report(folder)
+    if as_json:
+        screen.print_json(made.to_json())
+    else:
+        running.print_report(made, screen.screen(), graded=not no_grade)
+    if made.exit_code != exits.DONE:
+        raise typer.Exit(made.exit_code)

@@ -1,0 +1,135 @@
+"""``reclaim papers``: the cards there are, what an agent sees of one, and whether they hold together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reclaim_nb.commands import exits, screen
+from reclaim_nb.commands.attempt import AsJson
+
+if TYPE_CHECKING:
+    from reclaim_nb.papers.check import Finding
+    from reclaim_nb.papers.loading import LoadedCard
+
+papers = typer.Typer(help="The paper cards: list, show, check.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@papers.command("list")
+def list_papers(
+    suite: Annotated[str | None, typer.Argument(help="Name or folder of a suite; default: every suite.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the papers of every suite that ships with the package or lies in $RECLAIM_PAPERS."""
+    from reclaim_nb.papers.numbers import format_decimal
+    from reclaim_nb.papers.suite import find_suite, load_suite, suite_folders
+
+    suites = [find_suite(suite)] if suite else [load_suite(folder, keep_going=True) for folder in suite_folders()]
+    broken = [message for one in suites for message in one.broken]
+    if as_json:
+        screen.print_json({"papers": [_facts(loaded) for one in suites for loaded in one], "broken": broken})
+        return
+    console = screen.screen()
+    table = screen.table("paper", "tier", "target", "budget", "title")
+    for one in suites:
+        for loaded in one:
+            card = loaded.card
+            value = card.target.printed or ("-" if card.target.value is None else format_decimal(card.target.value))
+            table.add_row(
+                loaded.name,
+                card.tier,
+                f"{card.target.metric} {value} {screen.unit_text(card.target.unit)}".strip(),
+                f"{format_decimal(card.budget.hours)} {card.hours_unit}",
+                card.title,
+            )
+    console.print(table)
+    for message in broken:
+        console.print(f"broken: {screen.one_line(message)}", soft_wrap=True)
+
+
+@papers.command("show")
+def show(
+    paper: Annotated[str, typer.Argument(help="suite/slug, or a paper folder.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="The whole card, with what is withheld from agents.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a paper card as an agent sees it."""
+    from reclaim_nb.papers.suite import find_paper
+    from reclaim_nb.papers.view import agent_view, as_markdown
+
+    loaded = find_paper(paper)
+    if as_json:
+        model = loaded.card if everything else agent_view(loaded.card)
+        screen.print_json(model.model_dump(mode="json", by_alias=True))
+    elif everything:
+        typer.echo(loaded.path.read_text("utf-8"), nl=False)
+    else:
+        _print_markdown(as_markdown(agent_view(loaded.card)))
+
+
+@papers.command("check")
+def check(
+    what: Annotated[
+        list[str] | None, typer.Argument(help="Suites, papers or their folders; default: every suite.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check cards, manifests and bounds. Errors make the exit code 1; warnings and notes do not."""
+    from reclaim_nb.papers.suite import suite_folders
+
+    names = what or [str(folder) for folder in suite_folders()]
+    findings = [finding for name in names for finding in _check(name)]
+    errors = sum(finding.level == "error" for finding in findings)
+    if as_json:
+        screen.print_json({"checked": names, "findings": [vars(finding) for finding in findings], "errors": errors})
+    else:
+        console = screen.screen()
+        for finding in findings:
+            console.print(screen.one_line(str(finding)), soft_wrap=True)
+        console.print(f"{errors} errors, {len(findings) - errors} warnings and notes")
+    if errors:
+        raise typer.Exit(exits.ERROR)
+
+
+def _check(name: str) -> list[Finding]:
+    from reclaim_nb.papers.check import check_path
+    from reclaim_nb.papers.suite import find_paper, suite_folders
+
+    for folder in suite_folders():
+        if folder.name == name:
+            return check_path(folder)
+    path = Path(name)
+    return check_path(path if path.exists() else find_paper(name).folder)
+
+
+def _facts(loaded: LoadedCard) -> dict[str, object]:
+    card = loaded.card
+    return {
+        "name": loaded.name,
+        "title": card.title,
+        "tier": card.tier,
+        "device": card.device,
+        "metric": card.target.metric,
+        "value": None if card.target.value is None else str(card.target.value),
+        "unit": card.target.unit,
+        "budget_hours": str(card.budget.hours),
+        "hours_unit": card.hours_unit,
+        "audit": card.audit.state,
+        "path": str(loaded.path),
+        "sha256": loaded.sha256,
+        "changed": loaded.changed,
+    }
+
+
+def _print_markdown(text: str) -> None:
+    console = screen.screen()
+    if not console.is_terminal:
+        typer.echo(text, nl=False)
+        return
+    from rich.markdown import Markdown
+
+    console.print(Markdown(text))
