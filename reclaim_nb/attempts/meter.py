@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
+from reclaim_nb.attempts.spec import KernelFacts
+from reclaim_nb.kernels.kernel import Kernel
 from reclaim_nb.record.clock import Clock
 
 
@@ -55,6 +57,9 @@ class Meter(Protocol):
     def state(self) -> dict[str, Any]:
         """Return what a later runner needs to go on counting."""
 
+    def close(self) -> None:
+        """Let go of what the readings need."""
+
 
 class CpuMeter:
     """CPU seconds of the box.
@@ -86,6 +91,9 @@ class CpuMeter:
     def state(self) -> dict[str, Any]:
         return {"baseline": self._baseline, "carried": self._carried}
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 class GpuMeter:
     """Seconds of the GPUs that an attempt holds, in H100-equivalents.
@@ -98,6 +106,7 @@ class GpuMeter:
         clock: for the seconds.
         carried: charged seconds so far.
         held: held seconds so far.
+        end: called when the meter is closed.
     """
 
     def __init__(
@@ -110,7 +119,9 @@ class GpuMeter:
         factor: Decimal,
         carried: float = 0.0,
         held: float = 0.0,
+        end: Callable[[], None] = lambda: None,
     ) -> None:
+        self._end = end
         self._busy, self._clock = busy, clock
         self._devices, self._name, self._factor = devices, name, factor
         self._charged, self._held = carried, held
@@ -128,3 +139,42 @@ class GpuMeter:
 
     def state(self) -> dict[str, Any]:
         return {}
+
+    def close(self) -> None:
+        self._end()
+
+
+def make_meter(kernel: Kernel, facts: KernelFacts, clock: Clock, state: dict[str, Any], carried: Reading) -> Meter:
+    """Return the meter of an attempt's kernel.
+
+    Args:
+        kernel: the running kernel.
+        facts: where its cells run; with GPUs the meter counts those, without them the box's CPU time.
+        clock: source of time.
+        state: state of the meter that the kernel's first runner recorded; empty for a kernel that has just started.
+        carried: last reading so far.
+
+    Raises:
+        KernelError: when the GPUs cannot be read.
+    """
+    if not facts.gpus:
+        return CpuMeter(
+            kernel.cpu_seconds,
+            clock,
+            baseline=float(state.get("baseline", kernel.cpu_seconds())),
+            carried=float(state.get("carried", carried.charged_seconds)),
+            held=carried.held_seconds,
+        )
+    from reclaim_nb.kernels.gpu import GpuWatch, choose_gpus
+
+    watch = GpuWatch(choose_gpus(facts.gpus))
+    return GpuMeter(
+        lambda: watch.busy(kernel.process_ids(), kernel.pid),
+        clock,
+        devices=len(facts.gpus),
+        name=facts.gpu_name,
+        factor=Decimal(facts.device_factor),
+        carried=carried.charged_seconds,
+        held=carried.held_seconds,
+        end=watch.close,
+    )

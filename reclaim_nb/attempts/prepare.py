@@ -9,11 +9,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from reclaim_nb.attempts.devices import factor_of
 from reclaim_nb.attempts.limits import limits_for
 from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec, KernelFacts, package_versions
 from reclaim_nb.data import data_folder
-from reclaim_nb.errors import AttemptError, KernelError
+from reclaim_nb.errors import AttemptError
 from reclaim_nb.kernels.kernel import KernelConfig
+from reclaim_nb.papers.card import Device
 from reclaim_nb.papers.intake import take_in
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.paper_text import PaperText
@@ -40,7 +42,9 @@ class Request:
         batch, repeat: where the attempt stands; without a repeat the next free number.
         budget_hours, wall_clock_seconds, turns, tokens, usd, cell_seconds: limits other than the card's.
         network: ``none`` or ``open``.
-        memory_mib, cpus, image, gpus, abandon_seconds: see :class:`KernelConfig`.
+        memory_mib, cpus, image, abandon_seconds: see :class:`KernelConfig`.
+        gpus: ids separated by commas, or ``count=N``; a card whose device is gpu gets one without it.
+        device_factor: H100-equivalents of one second of the device, where the table is not to be used.
         conditions: named, recorded changes of what agents are told.
         seed: seed of the harness.
     """
@@ -64,6 +68,7 @@ class Request:
     cpus: float = 0.0
     image: str = ""
     gpus: str = ""
+    device_factor: str | float | None = None
     abandon_seconds: float = 600.0
     conditions: tuple[str, ...] = ()
     seed: int = 0
@@ -93,7 +98,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
     """
     loaded = find_paper(request.paper)
     card = loaded.card
-    kernel = kernel_facts(request)
+    kernel = kernel_facts(request, card.device)
     limits = limits_for(
         card,
         budget_hours=_decimal(request.budget_hours, "budget_hours"),
@@ -129,8 +134,8 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
     return Prepared(folder, spec, loaded, _template_cells(notebook, as_markdown(agent_view(card))))
 
 
-def kernel_facts(request: Request) -> KernelFacts:
-    """Decide where the cells run.
+def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:
+    """Decide where the cells run, and on which device.
 
     Raises:
         KernelError: when a container is asked for and cannot be had.
@@ -145,18 +150,34 @@ def kernel_facts(request: Request) -> KernelFacts:
             kind = "docker" if available else "local"
         if kind == "docker":
             digest = require_image(request.image or None).id
-    if kind == "local" and request.gpus:
-        raise KernelError("a local kernel is not given GPUs; use --kernel docker")
+    gpus, gpu_name, factor = _gpus(request, device)
     config = KernelConfig(
         kind=kind,
         image=request.image,
         network=request.network,
         memory_mib=request.memory_mib,
         cpus=request.cpus,
-        gpus=tuple(filter(None, request.gpus.split(","))),
+        gpus=gpus,
         abandon_seconds=request.abandon_seconds,
     )
-    return KernelFacts(**config.to_json(), image_digest=digest)
+    return KernelFacts(**config.to_json(), image_digest=digest, gpu_name=gpu_name, device_factor=str(factor))
+
+
+def _gpus(request: Request, device: Device) -> tuple[tuple[str, ...], str, Decimal]:
+    """Return the ids of the GPUs to hold, what they call themselves, and H100-equivalents of one second of one."""
+    asked = tuple(filter(None, request.gpus.split(","))) or (("count=1",) if device == "gpu" else ())
+    if not asked:
+        return (), "", Decimal(1)
+    from reclaim_nb.kernels.gpu import choose_gpus
+
+    chosen = choose_gpus(asked)
+    name = chosen[0].name
+    factor = _decimal(request.device_factor, "device_factor") or factor_of(name)
+    if factor is None:
+        raise AttemptError(
+            f"{name!r} is not in the table of H100-equivalents; say what an hour of it counts with --device-factor"
+        )
+    return tuple(gpu.uuid for gpu in chosen), name, factor
 
 
 def suite_name(loaded: LoadedCard) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from reclaim_nb.attempts.cells import CellSummary, RunningCell
 from reclaim_nb.attempts.gaps import GapCounter
 from reclaim_nb.attempts.guard import Guard
-from reclaim_nb.attempts.meter import CpuMeter, Meter, Reading
+from reclaim_nb.attempts.meter import Meter, Reading, make_meter
 from reclaim_nb.attempts.reasons import ENDINGS, EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.spec import AttemptSpec
@@ -118,9 +118,7 @@ class Session:
             attempt_id=self.spec.id,
             batch=self.spec.batch,
         )
-        await self._take_kernel(
-            {"baseline": self._kernel.cpu_seconds(), "carried": self.reading.charged_seconds}, resumed
-        )
+        await self._take_kernel({}, resumed)
 
     async def attach(self, info: dict[str, Any], meter_state: dict[str, Any]) -> None:
         """Take over the kernel that another runner started.
@@ -163,6 +161,8 @@ class Session:
                 await self._kernel.stop()
             return "infrastructure_error"  # the record stays open, and `reclaim resume` writes its end
         finally:
+            if self._meter is not None:
+                self._meter.close()
             self.recorder.close()
             self.notify()
         return reason
@@ -476,13 +476,7 @@ class Session:
             raise self.guard.over
 
     async def _take_kernel(self, meter_state: dict[str, Any], resumed: bool) -> None:
-        self._meter = CpuMeter(
-            self.kernel.cpu_seconds,
-            self.clock,
-            baseline=float(meter_state["baseline"]),
-            carried=float(meter_state["carried"]),
-            held=self.reading.held_seconds,
-        )
+        self._meter = make_meter(self.kernel, self.spec.kernel, self.clock, meter_state, self.reading)
         self._gaps = GapCounter()  # what was exchanged while connecting is not the attempt's
         me = Owner.me()
         self.recorder.append(

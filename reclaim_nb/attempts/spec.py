@@ -37,6 +37,8 @@ class KernelFacts(BaseModel):
     cpus: float
     pids: int
     gpus: list[str] = Field(default_factory=list)
+    gpu_name: str = ""
+    device_factor: str = "1"
     abandon_seconds: float
     options: dict[str, Any] = Field(default_factory=dict)
 

@@ -227,16 +227,13 @@ class DockerProvisioner(BoxProvisioner):
             self._cpu = max(self._cpu or 0.0, reading)
         return self._cpu
 
+    def process_ids(self) -> set[int]:
+        return {process.pid for process in self._family()}
+
     def kill_younger(self, than: float) -> int:
         """Kill what the box started after a time. Nothing inside is asked: the host's own process table decides."""
-        if self._init_pid is None:
-            return 0
         killed = 0
-        try:
-            family = psutil.Process(self._init_pid).children(recursive=True)
-        except psutil.Error:
-            return 0
-        for process in family:
+        for process in self._family():
             try:
                 if process.create_time() >= than - 0.05:
                     process.kill()
@@ -244,6 +241,12 @@ class DockerProvisioner(BoxProvisioner):
             except psutil.Error:
                 continue
         return killed
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self._init_pid).children(recursive=True) if self._init_pid else []
+        except psutil.Error:
+            return []
 
 
 def remove_box(box: Box, container: str | None) -> None:

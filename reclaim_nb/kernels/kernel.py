@@ -31,7 +31,7 @@ class KernelConfig:
         memory_mib: most memory, MiB.
         cpus: most CPUs; 0: all.
         pids: most processes and threads.
-        gpus: GPU ids, or ``["count=N"]``.
+        gpus: ids of the GPUs the kernel may use.
         abandon_seconds: seconds without a runner after which the kernel ends itself.
         options: further traits of the provisioner.
     """
@@ -57,9 +57,10 @@ class KernelConfig:
             "memory_mib": self.memory_mib,
             "pids": self.pids,
             "abandon_seconds": self.abandon_seconds,
+            "gpus": list(self.gpus),
         }
         if self.kind == "docker":
-            traits |= {"image": self.image, "network": self.network, "cpus": self.cpus, "gpus": list(self.gpus)}
+            traits |= {"image": self.image, "network": self.network, "cpus": self.cpus}
         return traits | self.options
 
     def to_json(self) -> dict[str, Any]:
@@ -178,6 +179,12 @@ class Kernel:
         return self._link
 
     @property
+    def pid(self) -> int | None:
+        """Host pid of the kernel, or of its container's first process."""
+        pid: int | None = self._provisioner.pid
+        return pid
+
+    @property
     def death(self) -> Death | None:
         """How the kernel ended, None while it lives."""
         return self._provisioner.death
@@ -204,6 +211,11 @@ class Kernel:
     def kill_younger(self, seconds: float) -> int:
         """Kill processes of the box, except the kernel, that began in the last ``seconds``; return how many."""
         return self._provisioner.kill_younger(time.time() - seconds)
+
+    def process_ids(self) -> set[int]:
+        """Return the host pids of everything in the box."""
+        found: set[int] = self._provisioner.process_ids()
+        return found
 
     def cpu_seconds(self) -> float:
         """Return the CPU seconds that everything in the box has used so far."""

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import psutil
-from traitlets import Unicode
+from traitlets import List, Unicode
 
 from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death
 
@@ -27,6 +27,8 @@ class ReclaimLocalProvisioner(BoxProvisioner):
 
     python = Unicode(sys.executable, help="Python that runs the kernel.").tag(config=True)
 
+    gpus = List(Unicode(), help="GPU ids that the kernel is shown; empty: whatever the machine shows.").tag(config=True)
+
     _process: subprocess.Popen[bytes] | None = None
     _pid: int | None = None
     _started: float | None = None
@@ -41,6 +43,8 @@ class ReclaimLocalProvisioner(BoxProvisioner):
         assert self.box is not None
         variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         variables |= self.kernel_environment(self.workspace, self.release)
+        if self.gpus:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(self.gpus)
         with open(self.box.path / "kernel.log", "ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -129,15 +133,8 @@ class ReclaimLocalProvisioner(BoxProvisioner):
         self._cpu = max(self._cpu, total)
         return self._cpu
 
-    def memory_bytes(self) -> int:
-        """Return the resident memory of the kernel and its children."""
-        total = 0
-        for process in self._family(with_kernel=True):
-            try:
-                total += process.memory_info().rss
-            except psutil.Error:
-                continue
-        return total
+    def process_ids(self) -> set[int]:
+        return {process.pid for process in self._family(with_kernel=True)}
 
     def kill_younger(self, than: float) -> int:
         killed = 0

@@ -142,6 +142,10 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         """Return the CPU seconds that everything in the box has used, None when it cannot be read."""
         raise NotImplementedError
 
+    def process_ids(self) -> set[int]:
+        """Return the host pids of everything in the box."""
+        raise NotImplementedError
+
     def kill_younger(self, than: float) -> int:
         """Kill the box's processes, except the kernel, that began after a time (seconds since the epoch)."""
         raise NotImplementedError
