@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from typing import Any
 
 from reclaim_nb.record.clock import Clock
@@ -44,6 +45,7 @@ class Recorder:
         self._writer = StreamWriter(folder.stream, self.store, clock)
         self._dirty = asyncio.Event()
         self._saved_events = -1
+        self._saving = threading.Lock()
 
     @property
     def head(self) -> str:
@@ -58,6 +60,9 @@ class Recorder:
         """
         if kind == "message":
             data["content"] = spill(data["content"], self.store)
+            data["metadata"] = spill(data["metadata"], self.store)
+        elif kind == "tool":  # its arguments may come from a cell
+            data = {**data, "arguments": spill(data["arguments"], self.store)}
         event = self._writer.append(kind, data)
         self._note(event, self._writer.offset)
         self.rendering.apply(event)
@@ -80,9 +85,7 @@ class Recorder:
     def save(self) -> None:
         """Write the notebook now, if the stream has gone on since the last time."""
         if self._writer.seq != self._saved_events:
-            events = self._writer.seq
-            write_atomic(self.folder.notebook, self.rendering.to_bytes())
-            self._saved_events = events
+            self._write_notebook(self.rendering.to_bytes(), self._writer.seq)
 
     async def autosave(self) -> None:
         """Save whenever something was recorded, until cancelled; no more often than is cheap."""
@@ -93,9 +96,15 @@ class Recorder:
             began, events = loop.time(), self._writer.seq
             content = self.rendering.to_bytes()
             with contextlib.suppress(OSError):  # a full disk ends the attempt through the stream, which says so
-                await asyncio.to_thread(write_atomic, self.folder.notebook, content)
-                self._saved_events = events
+                await asyncio.to_thread(self._write_notebook, content, events)
             await asyncio.sleep(max(SAVE_SECONDS, SAVE_SHARE * (loop.time() - began)))
+
+    def _write_notebook(self, content: bytes, events: int) -> None:
+        # A save that was under way in its thread when the attempt ended must not replace the last one.
+        with self._saving:
+            if events > self._saved_events:
+                write_atomic(self.folder.notebook, content)
+                self._saved_events = events
 
     def close(self) -> None:
         """Let go of the files."""

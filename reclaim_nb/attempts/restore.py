@@ -15,6 +15,7 @@ from reclaim_nb.attempts.spec import AttemptSpec
 from reclaim_nb.errors import RecordError
 from reclaim_nb.record.clock import SystemClock, seconds_between
 from reclaim_nb.record.events import Event
+from reclaim_nb.record.payloads import resolve
 
 
 @dataclass
@@ -63,7 +64,8 @@ class Restored:
             self.cells[data["cell"]] = self.cells[data["cell"]].with_status(data["status"])
             self.open_cells.pop(data["cell"], None)
         elif event.kind == "tool" and data["name"] == "submit" and "error" not in data["result"]:
-            self.submission = {"value": None, "cell": None, "note": "", **data["arguments"]}
+            arguments = resolve(data["arguments"], self.recorder.store)
+            self.submission = {"value": None, "cell": None, "note": "", **arguments}
         elif event.kind == "limit" and data["stop"]:
             self.decided = (data["which"], data["detail"])
         spend = data if event.kind == "meter" else data.get("meter") if event.kind != "runner" else None
