@@ -110,9 +110,9 @@ class GpuWatch:
         nvml, handle = self._nvml, self._handles[index]
         try:
             samples = nvml.nvmlDeviceGetProcessUtilization(handle, self._seen[index])
-        except nvml.NVMLError_NotFound:
-            return False  # nobody has computed since then
-        except nvml.NVMLError:
+        except nvml.NVMLError as problem:
+            if problem.value in (nvml.NVML_SUCCESS, nvml.NVML_ERROR_NOT_FOUND):
+                return False  # nobody has computed since then
             running = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
             return any(int(process.pid) in pids - {kernel} for process in running)
         self._seen[index] = max([self._seen[index], *(int(sample.timeStamp) for sample in samples)])
