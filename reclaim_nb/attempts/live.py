@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,6 +30,7 @@ QUIET_SECONDS = 30.0
 
 _BAR_WIDTH = 30
 _LINE_LIMIT = 300
+_PLAIN_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Glimpse:
         cells: code cells that have ended.
         cell: first line of the running cell, or of the last one.
         running_seconds: seconds the running cell has run, None between cells.
-        output: last line of the cell's output.
+        output: last line of the cell's output; the view keeps an earlier cell's until there is one.
         over: why the attempt is ending, None while it is not.
     """
 
@@ -154,7 +155,10 @@ class LiveView:
             self._say(session, now)
         elif now >= self._next_look:
             self._next_look = now + LOOK_SECONDS
-            self._now = glimpse(session)  # the drawing thread picks it up
+            seen = glimpse(session)
+            if not seen.output and self._now is not None:
+                seen = replace(seen, output=self._now.output)
+            self._now = seen  # the drawing thread picks it up
 
     def _panel(self) -> RenderableType:
         return panel(self._now, self._label)
@@ -167,7 +171,8 @@ class LiveView:
         ended = [cell for cell in cells if cell.status is not None and cell.cell not in self._said]
         for cell in ended:
             self._said.add(cell.cell)
-            self._print(f"{session.wall_clock_seconds:7.1f} s", f"{cell.status:<11}", first_line(cell.source))
+            line = first_line(cell.source)[:_PLAIN_LIMIT]
+            self._print(f"{session.wall_clock_seconds:7.1f} s", f"{cell.status:<11}", line)
             self._said_at = now
         if now - self._said_at >= QUIET_SECONDS:
             seen = glimpse(session)
@@ -195,7 +200,7 @@ def panel(seen: Glimpse | None, label: str = "") -> RenderableType:
     budget = Table.grid(padding=(0, 1))
     budget.add_row(ProgressBar(total=1, completed=share, width=_BAR_WIDTH, complete_style=colour), seen.spend_text)
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(style="dim", no_wrap=True, width=len("elapsed"))
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_row("elapsed", f"{clock_text(seen.elapsed)}   turns {turns}   {doing}")
     grid.add_row("budget", budget)

@@ -36,7 +36,7 @@ def list_papers(
     for one in suites:
         for loaded in one:
             card = loaded.card
-            value = card.target.printed or ("-" if card.target.value is None else format_decimal(card.target.value))
+            value = card.target.printed or "-" if card.target.value is None else format_decimal(card.target.value)
             table.add_row(
                 loaded.name,
                 card.tier,

@@ -63,8 +63,6 @@ def make_attempt(parameters: dict[str, Any], label: str = "") -> AttemptFolder:
     """
     import logging
 
-    import papermill
-
     from reclaim_nb.attempts.live import LiveView
     from reclaim_nb.data import data_folder
     from reclaim_nb.record.folder import open_folder
@@ -72,6 +70,8 @@ def make_attempt(parameters: dict[str, Any], label: str = "") -> AttemptFolder:
     logging.getLogger("papermill").setLevel(logging.ERROR)
     console = screen.side()
     with LiveView(console, label) as view:
+        import papermill  # takes a second, in which the view is there already
+
         notebook = papermill.execute_notebook(
             str(data_folder("templates") / "attempt.ipynb"),
             None,
@@ -168,6 +168,7 @@ def print_report(made: Report, console: Console, *, graded: bool = True) -> None
         ("tier", row.tier),
         ("target", screen.target_text(row)),
         ("reproduced if", made.criterion or "the card has no criterion"),
+        ("handed in", row.submitted or "-"),
         ("observed", row.value or "-"),
         ("spent", screen.spend_text(row)),
         ("outcome", screen.outcome_text(row.outcome, console)),

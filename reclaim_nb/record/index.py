@@ -48,7 +48,7 @@ class Row:
         id, title, tier, device: of the spec; empty when the record cannot be read.
         model: of agents that have one.
         kernel: ``docker`` or ``local``; ``unsandboxed``: its cells ran without a sandbox.
-        metric, target, unit: name of the target, its value as text, its unit.
+        metric, target, unit: name of the target, its value (or what is printed where there is none), its unit.
         budget_hours, spent_hours: as text, in CPU-hours or H100-equivalent GPU-hours by ``device``; None: not known.
         started, updated: UTC time of the first and the last event.
         reason, detail: end reason and a sentence on it, None while the attempt has not ended.
@@ -229,7 +229,7 @@ def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
         kernel=str(spec["kernel"]["kind"]),
         unsandboxed=bool(spec["kernel"]["unsandboxed"]),
         metric=str(target["metric"]),
-        target=_text(target.get("printed") or target.get("value")),
+        target=_text(target["value"] if target.get("value") is not None else target.get("printed")),
         unit=str(target["unit"]),
         budget_hours=_text(spec["limits"]["budget_hours"]),
     )
