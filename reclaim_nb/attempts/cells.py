@@ -21,6 +21,7 @@ class RunningCell:
         stopping: status it gets because it was stopped, None when it was not.
         detail: a sentence on its status.
         gaps: messages that are known to be lost.
+        adopted: another runner sent it, so its reply goes there and will never come.
     """
 
     cell: str
@@ -37,6 +38,7 @@ class RunningCell:
     stopping: str | None = None
     detail: str | None = None
     gaps: int = 0
+    adopted: bool = False
 
     def take(self, kind: str, content: dict[str, Any]) -> None:
         """Take note of one of the cell's messages; ``done`` is set once it has answered and is idle."""
@@ -48,7 +50,7 @@ class RunningCell:
             self.reply = content
         elif kind == "status" and content.get("execution_state") == "idle":
             self.idle = True
-        if self.idle and self.reply is not None:
+        if self.idle and (self.reply is not None or self.adopted):
             self.done.set()
 
 

@@ -17,7 +17,7 @@ class GapCounter:
     def add(self, message_id: str) -> None:
         """Take note of a message."""
         sender, _, number = message_id.rpartition("_")
-        if sender and number.isdigit():
+        if sender and len(number) < 20 and number.isascii() and number.isdigit():
             self._seen.setdefault(sender, set()).add(int(number))
 
     def close(self) -> int:

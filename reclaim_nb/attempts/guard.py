@@ -7,9 +7,10 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from reclaim_nb.attempts.cells import RunningCell
+from reclaim_nb.attempts.conditions import GATE
 from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.tools import AttemptOver
-from reclaim_nb.errors import RecordError
+from reclaim_nb.errors import ReclaimError
 from reclaim_nb.record.files import folder_bytes
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Guard:
 
     Attributes:
         over: why no more tools work, None while they do.
+        ended: set together with ``over``.
         stopped: everything that still comes from the kernel came after the stop and counts for nothing.
     """
 
@@ -33,6 +35,7 @@ class Guard:
         self._session = session
         self._clock = session.clock
         self.over: AttemptOver | None = None
+        self.ended = asyncio.Event()
         self.stopped = False
         self._next_meter_event = self._clock.monotonic() + METER_EVENT_SECONDS
         self._next_workspace = self._clock.monotonic() + WORKSPACE_SECONDS
@@ -43,23 +46,25 @@ class Guard:
             await asyncio.sleep(TICK_SECONDS)
             try:
                 await self._look()
-            except RecordError as problem:
-                self.record_failed(problem)
+            except Exception as problem:  # noqa: BLE001 - without a watch there are no limits, so the attempt cannot go on
+                self.failed(problem)
             self._session.notify()
 
     def end_with(self, reason: EndReason, detail: str = "") -> AttemptOver:
         """Decide the end reason; the first decision stands."""
         if self.over is None:
             self.over = AttemptOver(reason, detail)
+            self.ended.set()
         return self.over
 
-    def record_failed(self, problem: RecordError) -> None:
-        """Nothing more can be recorded, so nothing more may happen."""
-        self.end_with("infrastructure_error", str(problem))
+    def failed(self, problem: Exception) -> None:
+        """The harness cannot record or watch any more, so nothing more may happen."""
+        text = str(problem) if isinstance(problem, ReclaimError) else f"a fault of the harness: {problem!r}"
+        self.end_with("infrastructure_error", text)
         self.stopped = True
         running = self._session.running
         if running is not None:
-            running.detail = str(problem)
+            running.detail = text
             running.done.set()
 
     async def limit(self, reason: EndReason, detail: str) -> AttemptOver:
@@ -72,8 +77,7 @@ class Guard:
         self.stopped = True
         if session.running is not None:
             await self.stop_cell(session.running, "interrupted", f"interrupted: {reason} ({detail})")
-        else:
-            await session.kernel.kill()  # a job in the background must not go on spending
+        await session.kernel.kill()  # a job in the background must not go on spending while the agent thinks
         return over
 
     async def stop_cell(self, running: RunningCell, status: str, detail: str) -> None:
@@ -137,7 +141,11 @@ class Guard:
             await self._look_at_cell(running, now)
 
     async def _look_at_cell(self, running: RunningCell, now: float) -> None:
-        if running.deadline is not None and now >= running.deadline:
+        closed = self._session.gate_problem()
+        if closed is not None and self._session.cells[running.cell].author == "agent":
+            self._session.recorder.append("limit", {"which": GATE, "detail": closed, "stop": False})
+            await self.stop_cell(running, "interrupted", f"interrupted: {closed}")
+        elif running.deadline is not None and now >= running.deadline:
             seconds = running.deadline - running.began
             await self.stop_cell(running, "timeout", f"interrupted after {seconds:g} s, the time limit of the cell")
         elif now >= self._next_workspace:
@@ -150,7 +158,8 @@ class Guard:
 
     async def _workspace_problem(self) -> str | None:
         allowed = self._session.limits.workspace_mib
-        size = await asyncio.to_thread(folder_bytes, self._session.workspace)
+        folders = [self._session.workspace, *self._session.kernel.writable]
+        size = await asyncio.to_thread(lambda: sum(map(folder_bytes, folders)))
         if size <= allowed * MIB:
             return None
         return f"interrupted: the working folder holds {size // MIB} MiB and may hold {allowed} MiB; delete files"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from reclaim_nb.attempts.conditions import check_conditions
 from reclaim_nb.attempts.devices import factor_of
 from reclaim_nb.attempts.limits import limits_for
+from reclaim_nb.attempts.prompts import render_prompts
 from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec, KernelFacts, package_versions
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import AttemptError
@@ -40,6 +43,7 @@ class Request:
         kernel: ``docker``, ``local``, or ``auto``: docker where an engine and the image are there.
         runs: folder of all attempts.
         batch, repeat: where the attempt stands; without a repeat the next free number.
+        again: how often this repeat has been made; more than 1 after a fault of the harness.
         budget_hours, wall_clock_seconds, turns, tokens, usd, cell_seconds: limits other than the card's.
         network: ``none`` or ``open``.
         memory_mib, cpus, image, abandon_seconds: see :class:`KernelConfig`.
@@ -57,6 +61,7 @@ class Request:
     runs: str = "runs"
     batch: str = "single"
     repeat: int | None = None
+    again: int = 1
     budget_hours: str | float | None = None
     wall_clock_seconds: float | None = None
     turns: int | None = None
@@ -96,8 +101,10 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         AttemptError: when something asked for does not exist.
         KernelError: when a container is asked for and there is no engine or image.
     """
+    conditions = check_conditions(request.conditions)
     loaded = find_paper(request.paper)
     card = loaded.card
+    view = agent_view(card)
     kernel = kernel_facts(request, card.device)
     limits = limits_for(
         card,
@@ -109,7 +116,8 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         cell_seconds=request.cell_seconds,
     )
     suite = suite_name(loaded)
-    folder = create_folder(Path(request.runs), request.batch, suite, card.id, request.agent, request.repeat)
+    label = agent_label(request.agent, request.model, request.conditions)
+    folder = create_folder(Path(request.runs), request.batch, suite, card.id, label, request.repeat, request.again)
     spec = AttemptSpec(
         id=uuid.uuid4().hex[:12],
         batch=request.batch,
@@ -118,20 +126,22 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         title=card.title,
         tier=card.tier,
         device=card.device,
-        repeat=int(folder.path.name),
+        repeat=int(folder.path.name.partition("-")[0]),
+        again=request.again,
         card_sha256=loaded.sha256,
-        card=json.loads(card.model_dump_json(by_alias=True)),
+        card=card_json(loaded),
         agent=AgentSpec(name=request.agent, model=request.model, options=request.options),
         kernel=kernel,
         limits=limits,
-        conditions=tuple(request.conditions),
+        conditions=conditions,
+        prompt_sha256=render_prompts(view, limits, kernel, conditions).sha256,
         seed=request.seed,
         packages=package_versions(),
     )
     intake = take_in(release_folder(loaded))
     write_atomic(folder.intake, intake.to_json().encode())
     notebook = template or json.loads((data_folder("templates") / "attempt.ipynb").read_text("utf-8"))
-    return Prepared(folder, spec, loaded, _template_cells(notebook, as_markdown(agent_view(card))))
+    return Prepared(folder, spec, loaded, _template_cells(notebook, as_markdown(view)))
 
 
 def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:
@@ -178,6 +188,17 @@ def _gpus(request: Request, device: Device) -> tuple[tuple[str, ...], str, Decim
             f"{name!r} is not in the table of H100-equivalents; say what an hour of it counts with --device-factor"
         )
     return tuple(gpu.uuid for gpu in chosen), name, factor
+
+
+def card_json(loaded: LoadedCard) -> dict[str, Any]:
+    """Return the whole card as the JSON that stands in a spec."""
+    card: dict[str, Any] = json.loads(loaded.card.model_dump_json(by_alias=True))
+    return card
+
+
+def agent_label(agent: str, model: str | None = None, conditions: Iterable[str] = ()) -> str:
+    """Return the name that tells an agent from others in folders and tables: agent, model, conditions."""
+    return "+".join([f"{agent}-{model}" if model else agent, *sorted(conditions)])
 
 
 def suite_name(loaded: LoadedCard) -> str:

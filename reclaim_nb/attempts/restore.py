@@ -8,6 +8,7 @@ from typing import Any
 
 from reclaim_nb.attempts.cells import CellSummary, RunningCell
 from reclaim_nb.attempts.meter import Reading
+from reclaim_nb.attempts.model_usage import ModelUsage
 from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.session import Session
@@ -23,17 +24,21 @@ class Restored:
     """State of an attempt as its record has it.
 
     Attributes:
-        spec, template: from the first event.
+        spec, template, card_path: from the first event.
         kernel: the kernel as the last runner recorded it, None when none got that far.
         meter: state of that runner's meter.
         executed: a code cell was sent to a kernel.
         decided: end reason and detail that were decided already.
         open_cells: code cells without an end, with the time they were sent (None: never sent).
+        model: what the agent's model has used.
+        extra_turns: calls without a cell that count as a turn.
+        anchored, asked: see the session.
         away_since: time of the last event.
     """
 
     spec: AttemptSpec
     template: list[dict[str, Any]]
+    card_path: str
     recorder: Recorder
     kernel: dict[str, Any] | None = None
     meter: dict[str, Any] = field(default_factory=dict)
@@ -43,6 +48,10 @@ class Restored:
     open_cells: dict[str, tuple[str, str] | None] = field(default_factory=dict)
     submission: dict[str, Any] | None = None
     spend: dict[str, Any] = field(default_factory=dict)
+    model: ModelUsage = field(default_factory=ModelUsage)
+    extra_turns: int = 0
+    anchored: bool = False
+    asked: bool = False
     away_since: str = ""
 
     def take(self, event: Event) -> None:
@@ -66,7 +75,14 @@ class Restored:
         elif event.kind == "tool" and data["name"] == "submit" and "error" not in data["result"]:
             arguments = resolve(data["arguments"], self.recorder.store)
             self.submission = {"value": None, "cell": None, "note": "", **arguments}
-        elif event.kind == "limit" and data["stop"]:
+        elif event.kind == "tool":
+            self.extra_turns += bool(data.get("turn"))
+            self.anchored = self.anchored or (data["name"] == "check_anchor" and data["result"].get("agrees") is True)
+        elif event.kind == "model":
+            self.asked = self.asked or data["what"] == "asked"
+            if "usage" in data:
+                self.model = self.model + ModelUsage.from_json(data["usage"])
+        elif event.kind == "limit" and data["stop"] and self.decided is None:
             self.decided = (data["which"], data["detail"])
         spend = data if event.kind == "meter" else data.get("meter") if event.kind != "runner" else None
         if isinstance(spend, dict):
@@ -75,10 +91,10 @@ class Restored:
     def apply(self, session: Session) -> None:
         """Put a new session into this state."""
         session.cells.update(self.cells)
-        session.toolbox.submission = self.submission
-        session.turns = sum(1 for cell in self.cells.values() if cell.author == "agent" and cell.cell_type == "code")
-        session.tokens = int(self.spend.get("tokens") or 0)
-        session.usd = None if self.spend.get("usd") is None else Decimal(self.spend["usd"])
+        session.toolbox.submission, session.toolbox.anchored = self.submission, self.anchored
+        session.model.usage, session.model.asked = self.model, self.asked
+        cells = sum(1 for cell in self.cells.values() if cell.author == "agent" and cell.cell_type == "code")
+        session.turns = cells + self.extra_turns
         session.passed_before = float(self.spend.get("wall_clock_seconds") or 0.0)
         if "charged_seconds" in self.spend:
             session.reading = Reading(
@@ -125,15 +141,14 @@ class Restored:
         if session.submission is not None:
             raise session.guard.end_with("submitted")
 
-    def close_cells_of_dead_kernel(self, session: Session, detail: str) -> None:
-        """Close open cells when there is no kernel to ask."""
+    def close_cells_unasked(self, session: Session, detail: str, status: str = "killed") -> None:
+        """Close open cells when there is no kernel to ask, or nothing more to learn from it."""
         for cell, sent in self.open_cells.items():
             running = self._running(cell, sent, session)
             if sent is not None and running.done.is_set():
-                status, text = _recorded_status(running)
+                session.end_adopted(running, *_recorded_status(running))
             else:
-                status, text = ("not_run" if sent is None else "killed"), detail
-            session.end_adopted(running, status, text)
+                session.end_adopted(running, "not_run" if sent is None else status, detail)
         self.open_cells.clear()
 
     def _running(self, cell: str, sent: tuple[str, str] | None, session: Session) -> RunningCell:
@@ -166,7 +181,7 @@ def restore(recorder: Recorder) -> Restored:
             "there is nothing to resume, start the attempt again"
         )
     first = recorder.history[0].data
-    restored = Restored(AttemptSpec.model_validate(first["spec"]), first["template"], recorder)
+    restored = Restored(AttemptSpec.model_validate(first["spec"]), first["template"], first["card_path"], recorder)
     for event in recorder.history:
         restored.take(event)
     restored.away_since = recorder.last_time or restored.away_since

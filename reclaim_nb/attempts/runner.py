@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reclaim_nb.agents.base import Agent, make_agent
-from reclaim_nb.attempts.prepare import Prepared, paper_text, release_folder
+from reclaim_nb.attempts.prepare import Prepared, card_json, paper_text, release_folder
 from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.restore import Restored, restore
@@ -54,7 +55,7 @@ def run_attempt(prepared: Prepared, observer: Observer | None = None) -> Finishe
         ReclaimError: when it cannot even begin; nothing is then left but a folder whose record says so.
     """
     agent = make_agent(prepared.spec.agent.name, prepared.spec.agent.options, prepared.card)
-    return asyncio.run(_run(prepared, agent, observer))
+    return _to_end(_run(prepared, agent, observer))
 
 
 def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finished:
@@ -67,7 +68,31 @@ def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finish
         AttemptError: when a live runner is at work on it, or its card has changed.
         RecordError: when its stream is broken.
     """
-    return asyncio.run(_resume(open_folder(path), observer))
+    return _to_end(_resume(open_folder(path), observer))
+
+
+def _to_end(work: Coroutine[Any, Any, Finished]) -> Finished:
+    """Run to the end; in a thread where a loop runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    stop: list[Callable[[], object]] = []
+
+    async def stoppable() -> Finished:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        stop.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await work
+
+    with ThreadPoolExecutor(1, "reclaim-runner") as pool:
+        future = pool.submit(asyncio.run, stoppable())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            for call in stop:
+                call()
+            return future.result()
 
 
 async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> Finished:
@@ -76,7 +101,15 @@ async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> F
     try:
         recorder = Recorder(prepared.folder, SystemClock(), _policy(prepared.card))
         session = _session(prepared.spec, prepared.card, recorder, observer)
-        recorder.append("attempt", {"schema": SCHEMA, "spec": prepared.spec.to_json(), "template": prepared.template})
+        recorder.append(
+            "attempt",
+            {
+                "schema": SCHEMA,
+                "spec": prepared.spec.to_json(),
+                "template": prepared.template,
+                "card_path": str(prepared.card.path),
+            },
+        )
 
         async def work() -> None:
             await session.start()
@@ -94,12 +127,14 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
         last = last_event(folder.stream)
         if last is not None and last.kind == "end":
             recorder = Recorder(folder, SystemClock())
-            recorder.save()
+            if not folder.notebook.exists() or folder.notebook.read_bytes() != recorder.rendering.to_bytes():
+                recorder.save()
             recorder.close()
             return Finished(folder, last.data["reason"], last.data["detail"], recorder.rendering.notebook())
         recorder = Recorder(folder, SystemClock())
         restored = restore(recorder)
-        card = _find_card(restored.spec)
+        card = _find_card(restored.spec, restored.card_path)
+        _require_engine(restored)
         session = _session(restored.spec, card, recorder, observer)
         restored.apply(session)
         agent = make_agent(restored.spec.agent.name, restored.spec.agent.options, card)
@@ -116,14 +151,21 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
 async def _take_over(session: Session, restored: Restored) -> None:
     """Get the kernel back, or a fresh one when nothing has run yet."""
     if restored.decided is not None:
-        with contextlib.suppress(KernelError):
+        try:
             await restored.attach(session)
+        except KernelError as problem:
+            restored.close_cells_unasked(session, str(problem))
+            await asyncio.to_thread(_remove_own_leftovers, session.spec.id)
+        else:
+            detail = "the runner died while the attempt was ending"
+            restored.close_cells_unasked(session, detail, "interrupted")
         raise session.guard.end_with(*restored.decided)
     if restored.kernel is not None:
         try:
             await restored.attach(session)
         except KernelError as problem:
-            restored.close_cells_of_dead_kernel(session, str(problem))
+            restored.close_cells_unasked(session, str(problem))
+            await asyncio.to_thread(_remove_own_leftovers, session.spec.id)
             if restored.executed:
                 detail = f"the kernel was gone when the attempt was resumed: {problem}"
                 raise session.guard.end_with("infrastructure_error", detail) from problem
@@ -142,7 +184,12 @@ async def _write(session: Session, agent: Agent, template: list[dict[str, Any]])
             session.add_markdown(cell["source"], author="harness", cell=cell["cell"], metadata=cell["metadata"])
         else:
             await session.add_code(cell["source"], author="harness", cell=cell["cell"], metadata=cell["metadata"])
-    await agent.write(session)
+    try:
+        await agent.write(session)
+    except (AttemptOver, KernelError, RecordError):
+        raise
+    except (Exception, SystemExit) as problem:
+        raise _AgentFailed from problem
     if session.guard.over is not None:
         raise session.guard.over
 
@@ -160,12 +207,33 @@ async def _conduct(session: Session, work: Callable[[], Awaitable[None]]) -> Fin
             reason, detail = "cancelled", "stopped by a signal"
         except (KernelError, RecordError) as problem:
             reason, detail = "infrastructure_error", str(problem)
-        except Exception as problem:  # noqa: BLE001 - the border to the agent's own program; it is recorded
-            reason, detail = "agent_error", f"{type(problem).__name__}: {problem}"
-            with contextlib.suppress(RecordError):
-                session.recorder.append("note", {"what": "agent_error", "text": traceback.format_exc()[-8000:]})
-        reason = await session.close(reason, detail)
+        except _AgentFailed as failed:
+            reason, detail = "agent_error", _note_failure(session, "agent_error", failed.__cause__ or failed)
+        except Exception as problem:  # noqa: BLE001 - whatever fails outside the agent's program is not its result
+            reason, detail = "infrastructure_error", _note_failure(session, "harness_error", problem)
+        reason = await _undisturbed(session.close(reason, detail))
     return Finished(session.recorder.folder, reason, detail, session.recorder.rendering.notebook())
+
+
+class _AgentFailed(Exception):
+    """The agent's own program failed; the cause says how."""
+
+
+def _note_failure(session: Session, what: str, problem: BaseException) -> str:
+    """Record a traceback and return its last line."""
+    with contextlib.suppress(RecordError):
+        text = "".join(traceback.format_exception(problem))[-8000:]
+        session.recorder.append("note", {"what": what, "text": text})
+    return f"{type(problem).__name__}: {problem}"
+
+
+async def _undisturbed(work: Coroutine[Any, Any, EndReason]) -> EndReason:
+    """Do the work to its end; a signal that comes meanwhile changes nothing."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    return task.result()
 
 
 class _signals:
@@ -211,13 +279,26 @@ def _policy(card: LoadedCard) -> Policy:
     return Policy(words=(*WORDS, card.card.target.metric, *card.card.target.words))
 
 
-def _find_card(spec: AttemptSpec) -> LoadedCard:
-    loaded = find_paper(f"{spec.suite}/{spec.paper}")
+def _find_card(spec: AttemptSpec, path: str) -> LoadedCard:
+    loaded = find_paper(path if Path(path).exists() else f"{spec.suite}/{spec.paper}")
     if loaded.sha256 != spec.card_sha256:
-        raise AttemptError(
-            f"{loaded.path}: the card has changed since the attempt began; put the old one back, or start a new attempt"
-        )
+        now = card_json(loaded)
+        changed = sorted(name for name in {*now, *spec.card} if now.get(name) != spec.card.get(name))
+        if changed:  # a comment or another order of the fields is no change
+            raise AttemptError(
+                f"{loaded.path}: the card has changed since the attempt began ({', '.join(changed)}); "
+                "put the old one back, or start a new attempt"
+            )
     return loaded
+
+
+def _require_engine(restored: Restored) -> None:
+    """Refuse to judge a container gone only because the engine does not answer now."""
+    if restored.kernel is not None and restored.spec.kernel.kind == "docker":
+        from reclaim_nb.kernels.images import engine_problem
+
+        if (problem := engine_problem()) is not None:
+            raise AttemptError(f"{problem}; the attempt waits and can be resumed then")
 
 
 def _remove_own_leftovers(attempt_id: str) -> None:

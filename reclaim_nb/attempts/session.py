@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from reclaim_nb.attempts.cells import CellSummary, RunningCell
+from reclaim_nb.attempts.conditions import GATE, GATE_SHARE, NUDGE
 from reclaim_nb.attempts.gaps import GapCounter
 from reclaim_nb.attempts.guard import Guard
 from reclaim_nb.attempts.meter import Meter, Reading, make_meter
+from reclaim_nb.attempts.model_book import ModelBook
+from reclaim_nb.attempts.prompts import render_prompts
 from reclaim_nb.attempts.reasons import ENDINGS, EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.spec import AttemptSpec
@@ -34,6 +37,7 @@ from reclaim_nb.kernels.link import Message
 from reclaim_nb.kernels.owner import Owner
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.paper_text import PaperText
+from reclaim_nb.papers.view import agent_view
 from reclaim_nb.record.clock import Clock, SystemClock
 
 CLOSING = "reclaim-end"
@@ -54,10 +58,9 @@ class Session:
 
     Attributes:
         cells: what is known of every cell, by id, in order.
-        turns: cells that the agent has run.
-        tokens: model tokens used; an agent with a model keeps it up to date.
-        usd: cost of the model, None when unknown.
-        waited_seconds: time spent waiting for a service, which is not the agent's.
+        turns: cells that the agent has run, and its calls that could not be understood.
+        model: what the agent's model has used, and the record of its conversation.
+        prompts: what agents are told.
     """
 
     def __init__(
@@ -78,13 +81,12 @@ class Session:
         self.clock: Clock = clock or SystemClock()
         self.cells: dict[str, CellSummary] = {}
         self.turns = 0
-        self.tokens = 0
-        self.usd: Decimal | None = None
-        self.waited_seconds = 0.0
+        self.model = ModelBook(self)
+        self.prompts = render_prompts(agent_view(card), spec.limits, spec.kernel, spec.conditions)
         self.passed_before = 0.0
         self.running: RunningCell | None = None
         self.reading = Reading(0.0, 0.0, card.device, Decimal(1))
-        self.toolbox = Toolbox(card, paper, recorder, self.cells, self.budget_state)
+        self.toolbox = Toolbox(card, paper, recorder, self.cells, self.budget_state, self._before_submit)
         self.guard = Guard(self)
         self._observer = observer
         self._kernel: Kernel | None = None
@@ -150,15 +152,15 @@ class Session:
             if self._kernel is not None:
                 self._kernel.link.drain()
                 self.tick()
-                await self._kernel.stop()
+                detail = await self._stop_kernel(detail)
+                self.tick()
             if CLOSING not in self.cells:  # a runner may have died between this cell and the end
                 self._record_cell(CLOSING, "markdown", "harness", closing_note(self, reason, detail), None)
             end = {"reason": reason, "detail": detail, "usage": self.usage(), "submission": self.submission}
             self.recorder.append("end", end)
             self.recorder.save()
         except (RecordError, OSError):
-            if self._kernel is not None:
-                await self._kernel.stop()
+            await self._stop_kernel(detail)
             return "infrastructure_error"  # the record stays open, and `reclaim resume` writes its end
         finally:
             if self._meter is not None:
@@ -166,6 +168,17 @@ class Session:
             self.recorder.close()
             self.notify()
         return reason
+
+    async def _stop_kernel(self, detail: str | None) -> str | None:
+        """Stop the kernel and return the end's detail, with what went wrong added to it."""
+        if self._kernel is None:
+            return detail
+        try:
+            await self._kernel.stop()
+        except Exception as problem:  # noqa: BLE001 - the record is closed all the same, and says so
+            failed = f"the kernel could not be stopped ({problem}); `reclaim clean` removes it"
+            return f"{detail}; {failed}" if detail else failed
+        return detail
 
     def detach(self) -> None:
         """Let go of kernel and record without ending the attempt, so that another runner can go on."""
@@ -188,7 +201,17 @@ class Session:
     @property
     def wall_clock_seconds(self) -> float:
         """Seconds the attempt has run, without the time between runners and without waiting for a service."""
-        return self.passed_before + self.clock.monotonic() - self._began - self.waited_seconds
+        return self.passed_before + self.clock.monotonic() - self._began - self.model.waited_seconds
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the agent's model has used, in and out."""
+        return self.model.usage.tokens
+
+    @property
+    def usd(self) -> Decimal | None:
+        """What the agent's model has cost; None when that is unknown or there is no model."""
+        return self.model.usage.usd if self.model.usage.requests else None
 
     def spend(self) -> dict[str, Any]:
         """Return what is spent so far, as it stands in events."""
@@ -201,7 +224,8 @@ class Session:
 
     def usage(self) -> dict[str, Any]:
         """Return what the attempt has used and was granted."""
-        return {**self.spend(), "budget_hours": str(self.limits.budget_hours), "turns": self.turns}
+        usage = {**self.spend(), "budget_hours": str(self.limits.budget_hours), "turns": self.turns}
+        return usage | ({"model": self.model.usage.to_json()} if self.model.usage.requests else {})
 
     def budget_state(self) -> BudgetState:
         """Return what is granted, spent and left, without recording that somebody asked."""
@@ -285,13 +309,37 @@ class Session:
         self._call("submit", {"value": value, "cell": cell, "note": note})
         raise self.guard.end_with("submitted")
 
+    # ---- conditions ------------------------------------------------------------------------------------------
+
+    def gate_problem(self) -> str | None:
+        """Return why no more may be spent before an anchor has agreed; None when nothing stands in the way."""
+        if GATE not in self.spec.conditions or self.toolbox.anchored or not self.card.anchors:
+            return None
+        if self.reading.hours < self.limits.budget_hours * GATE_SHARE:
+            return None
+        return "no anchor has agreed with the paper yet, and 10 % of the budget is spent; call check_anchor first"
+
+    def _before_submit(self, value: str | None) -> None:
+        if value is None and NUDGE in self.spec.conditions and (words := self.model.last_words()) is not None:
+            raise ToolRefused(words)
+
+    async def count_turn(self) -> None:
+        """Count a turn of the agent.
+
+        Raises:
+            AttemptOver: when the limit of turns is reached.
+        """
+        if self.limits.turns is not None and self.turns >= self.limits.turns:
+            raise await self.guard.limit("turn_limit", f"{self.limits.turns} cells")
+        self.turns += 1
+
     # ---- cells -----------------------------------------------------------------------------------------------
 
     def add_markdown(
         self, text: str, *, author: str, cell: str | None = None, metadata: dict[str, Any] | None = None
     ) -> str:
         """Append a Markdown cell of any author and return its id."""
-        self._require_open()
+        self.require_open()
         return self._record_cell(cell, "markdown", author, text, metadata)
 
     async def add_code(
@@ -305,11 +353,13 @@ class Session:
     ) -> CellResult:
         """Append a code cell of any author and run it; see :meth:`run_cell`."""
         async with self._lock:
-            self._require_open()
+            self.require_open()
             if author == "agent":
-                if self.limits.turns is not None and self.turns >= self.limits.turns:
-                    raise await self.guard.limit("turn_limit", f"{self.limits.turns} cells")
-                self.turns += 1
+                if (closed := self.gate_problem()) is not None:
+                    refused = {"name": "run_cell", "arguments": {"source": source}, "result": {"error": closed}}
+                    self.recorder.append("tool", {**refused, "cell": None, "meter": self.spend()})
+                    raise ToolRefused(closed)
+                await self.count_turn()
             cell = self._record_cell(cell, "code", author, source, metadata)
             running = self._send(cell, source, timeout)
             try:
@@ -328,8 +378,12 @@ class Session:
 
     def adopt(self, running: RunningCell) -> None:
         """Take over a cell that another runner sent and that may still run."""
+        running.adopted = True
         self._requests[running.request] = running.cell
         self.running = running
+        # The cell may wait for the answer to a tool call that went to the dead runner, for ever.
+        refused = {"error": "the runner was restarted during this call; what it recorded stands, else call again"}
+        self.kernel.link.answer_input(json.dumps(refused))
 
     def end_adopted(self, running: RunningCell, status: str, detail: str | None) -> None:
         """Close a cell that another runner sent."""
@@ -346,7 +400,7 @@ class Session:
         while not heard.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(heard.wait(), 0.2)
-            self._require_open()
+            self.require_open()
 
     def notify(self) -> None:
         """Tell the observer that something has changed."""
@@ -424,8 +478,8 @@ class Session:
     def _on_message(self, message: Message) -> None:
         try:
             self._take(message)
-        except RecordError as problem:
-            self.guard.record_failed(problem)
+        except Exception as problem:  # noqa: BLE001 - one message must not end the channel; the attempt ends and says why
+            self.guard.failed(problem)
 
     def _take(self, message: Message) -> None:
         cell = self._requests.get(message.parent)
@@ -463,15 +517,16 @@ class Session:
             answer: dict[str, Any] = {"result": self._call(str(request["name"]), dict(request["arguments"]), cell)}
         except (ToolRefused, AttemptOver) as refusal:
             answer = {"error": str(refusal)}
-        except (ValueError, KeyError, TypeError) as problem:
+        except (ValueError, KeyError, TypeError, RecursionError) as problem:
             answer = {"error": f"not a tool call: {problem}"}
         return json.dumps(answer)
 
     def _call(self, name: str, arguments: dict[str, Any], cell: str | None = None) -> dict[str, Any]:
-        self._require_open()
+        self.require_open()
         return self.toolbox.call(name, arguments, cell, self.spend())
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
+        """Raise when the attempt has ended or is ending."""
         if self.guard.over is not None:
             raise self.guard.over
 

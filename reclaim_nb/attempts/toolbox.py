@@ -16,6 +16,9 @@ from reclaim_nb.record.text import collapse, visible
 READ_LIMIT = 100_000
 """Most characters that ``read_output`` gives at once."""
 
+NOTE_LIMIT = 10_000
+"""Most characters of the note that comes with a submission."""
+
 
 class Toolbox:
     """Carries out and records tool calls.
@@ -26,6 +29,11 @@ class Toolbox:
         recorder: where calls and answers are recorded.
         cells: the attempt's cells by id.
         budget: returns the state of the budget.
+        before_submit: called with the value before it is handed in; may refuse.
+
+    Attributes:
+        submission: what was handed in.
+        anchored: a check of an anchor has agreed with the paper.
     """
 
     def __init__(
@@ -35,10 +43,13 @@ class Toolbox:
         recorder: Recorder,
         cells: Mapping[str, CellSummary],
         budget: Callable[[], BudgetState],
+        before_submit: Callable[[str | None], None] = lambda value: None,
     ) -> None:
         self._card, self._paper, self._recorder = card, paper, recorder
         self._cells, self._budget = cells, budget
+        self._before_submit = before_submit
         self.submission: dict[str, Any] | None = None
+        self.anchored = False
         self._tools: dict[str, Callable[..., dict[str, Any]]] = {
             "read_paper": self._read_paper,
             "check_anchor": self._check_anchor,
@@ -63,7 +74,7 @@ class Toolbox:
             raise ToolRefused(f"there is no tool {name!r} here; there are {', '.join(self._tools)}")
         try:
             result = self._tools[name](**arguments)
-        except (TypeError, ReclaimError) as problem:
+        except (TypeError, ValueError, OverflowError, ReclaimError) as problem:
             self._record(name, arguments, {"error": str(problem)}, cell, meter)
             raise ToolRefused(f"{name}: {problem}") from None
         shown = {**result, "text": shorten(str(result["text"]), 2000)[0]} if "text" in result else result
@@ -88,6 +99,7 @@ class Toolbox:
             known = ", ".join(f"`{item.name}`" for item in self._card.anchors) or "none"
             raise ToolRefused(f"this card has no anchor {name!r}; it has {known}")
         agrees = anchor.decide(as_decimal(value)).place == "inside"
+        self.anchored = self.anchored or agrees
         verb = "agrees" if agrees else "does not agree"
         return {"text": f"anchor {name}: {value} {anchor.unit} {verb} with the paper", "agrees": agrees, "name": name}
 
@@ -116,7 +128,10 @@ class Toolbox:
     def _submit(self, value: str | None, note: str = "", cell: str | None = None) -> dict[str, Any]:
         if value is not None:
             as_decimal(value)
+        if len(str(note)) > NOTE_LIMIT:
+            raise ToolRefused(f"the note has more than {NOTE_LIMIT} characters; write it as a Markdown cell")
         if cell is not None and cell not in self._cells:
             raise ToolRefused(f"there is no cell {cell!r} in this attempt")
+        self._before_submit(value)
         self.submission = {"value": value, "cell": cell, "note": note}
         return {"text": f"handed in {value}; the attempt ends after this cell", "value": value}

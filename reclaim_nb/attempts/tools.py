@@ -17,6 +17,9 @@ TOOL_MARK = "\u2063reclaim-tool:"
 SHOWN_CHARACTERS = 12_000
 """Most characters of a cell's output that go back at once; the middle is cut, and ``read_output`` has it all."""
 
+MOST_DIGITS = 400
+"""More digits than any float has: a number beyond would only cost time and space."""
+
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
@@ -147,11 +150,13 @@ def as_decimal(value: object) -> Decimal:
         ToolRefused: when it is no finite number.
     """
     try:
-        number = Decimal(str(value).strip())
+        number = Decimal(str(value).strip()[: 4 * MOST_DIGITS])
     except InvalidOperation:
         raise ToolRefused(f"{value!r} is not a number; give digits such as 0.9873") from None
     if not number.is_finite():
         raise ToolRefused(f"{value!r} is not a finite number")
+    if abs(number.adjusted()) > MOST_DIGITS or len(number.as_tuple().digits) > MOST_DIGITS:
+        raise ToolRefused(f"{str(value)[:40]!r}… is out of reach of any measurement; give digits such as 0.9873")
     return number
 
 

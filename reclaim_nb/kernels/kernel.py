@@ -155,10 +155,14 @@ class Kernel:
         manager.provisioner = KernelProvisionerFactory.instance(parent=manager).create_provisioner_instance(
             info["kernel_id"], manager.kernel_spec, parent=manager
         )
-        await manager.provisioner.load_provisioner_info(info["provisioner"])
         kernel = cls(manager, manager.provisioner)
-        if (await kernel.poll()) is not None:
-            raise KernelError("the kernel of this attempt does not run any more")
+        try:
+            await manager.provisioner.load_provisioner_info(info["provisioner"])
+            if (await kernel.poll()) is not None:
+                raise KernelError("the kernel of this attempt does not run any more")
+        except KernelError:
+            await _discard(manager)  # what is left of a dead kernel is of no use to anybody
+            raise
         kernel._link = KernelLink(manager.provisioner.connection_info, listener)
         return kernel
 
@@ -188,6 +192,12 @@ class Kernel:
     def death(self) -> Death | None:
         """How the kernel ended, None while it lives."""
         return self._provisioner.death
+
+    @property
+    def writable(self) -> list[Path]:
+        """Host folders that the kernel can fill, beside its workspace."""
+        box = self._provisioner.box
+        return [] if box is None else [box.path / "s"]
 
     async def _connect(self, listener: Callable[[Message], None]) -> None:
         self._link = KernelLink(self._provisioner.connection_info, listener)

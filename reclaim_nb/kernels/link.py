@@ -202,11 +202,14 @@ class KernelLink:
             head, above = json.loads(header), json.loads(parent)
             kind, message_id = str(head["msg_type"]), str(head["msg_id"])
             parent_id = str(above.get("msg_id", ""))
-            if len(content) > OVERSIZE:
-                return Message(channel, kind, message_id, parent_id, None, {}, content, buffers)
-            body, extra = json.loads(content), json.loads(metadata)
-            if not isinstance(body, dict) or not isinstance(extra, dict):
-                raise ValueError("not an object")
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             return Message(channel, "malformed", "", "", None, raw=content[:OVERSIZE])
+        if len(content) > OVERSIZE:
+            return Message(channel, kind, message_id, parent_id, None, {}, content, buffers)
+        try:
+            body, extra = json.loads(content), json.loads(metadata)
+        except (ValueError, RecursionError):
+            body = extra = None
+        if not isinstance(body, dict) or not isinstance(extra, dict):
+            return Message(channel, kind, message_id, parent_id, None, {}, content, buffers)
         return Message(channel, kind, message_id, parent_id, body, extra, b"", buffers)

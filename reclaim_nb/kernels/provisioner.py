@@ -79,7 +79,12 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
             fresh = self.box.path / "workspace"
             fresh.mkdir(exist_ok=True)
             self.workspace = str(fresh)
-        await asyncio.to_thread(self._launch, cmd)
+        launch = asyncio.ensure_future(asyncio.to_thread(self._launch, cmd))
+        try:
+            await asyncio.shield(launch)
+        except asyncio.CancelledError:
+            await asyncio.wait([launch])  # what the thread starts must be known, or nobody could end it
+            raise
         self.box.start_heartbeat()
         return self.connection_info
 
