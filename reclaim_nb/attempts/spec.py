@@ -9,7 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb.attempts.limits import Limits
 
-PACKAGES = ("reclaim-nb", "papermill", "nbformat", "jupyter_client", "ipykernel", "docker", "pyzmq")
+PACKAGES = (
+    *("reclaim-nb", "papermill", "nbformat", "jupyter_client", "ipykernel", "docker", "pyzmq"),
+    *("pydantic-ai-slim", "genai-prices", "mcp"),
+)
 
 
 class AgentSpec(BaseModel):
@@ -49,10 +52,12 @@ class AttemptSpec(BaseModel):
     Attributes:
         id: unique id of the attempt.
         batch, suite, paper, repeat: where it stands.
+        again: how often this repeat has been made; more than 1 after a fault of the harness.
         card_sha256: hash of the card's file.
         card: the whole card, so that the record stands alone.
         agent, kernel, limits: see there.
         conditions: named changes of what an agent is told; neutral when empty.
+        prompt_sha256: hash of what agents are told, the same for all of them.
         seed: seed for whatever the harness draws at random.
         packages: versions of the packages that made the record.
     """
@@ -67,12 +72,14 @@ class AttemptSpec(BaseModel):
     tier: str
     device: str
     repeat: int
+    again: int = 1
     card_sha256: str
     card: dict[str, Any]
     agent: AgentSpec
     kernel: KernelFacts
     limits: Limits
     conditions: tuple[str, ...] = ()
+    prompt_sha256: str = ""
     seed: int = 0
     packages: dict[str, str] = Field(default_factory=dict)
 

@@ -76,8 +76,16 @@ def safe_name(text: str) -> str:
     return name[:80] or "unnamed"
 
 
-def create_folder(runs: Path, batch: str, suite: str, paper: str, agent: str, repeat: int | None) -> AttemptFolder:
+def create_folder(
+    runs: Path, batch: str, suite: str, paper: str, agent: str, repeat: int | None, again: int = 1
+) -> AttemptFolder:
     """Make a new attempt folder; without a repeat the next free number is taken, also when many start at once.
+
+    Args:
+        runs: folder of all attempts.
+        batch, suite, paper, agent: names of the folders on the way.
+        repeat: which repeat.
+        again: how often this repeat has been made, with this time; more than 1 after a fault of the harness.
 
     Raises:
         AttemptError: when that repeat exists already.
@@ -86,7 +94,7 @@ def create_folder(runs: Path, batch: str, suite: str, paper: str, agent: str, re
     parent.mkdir(parents=True, exist_ok=True)
     number = repeat if repeat is not None else 1
     while True:
-        folder = AttemptFolder(parent / f"{number:02d}")
+        folder = AttemptFolder(parent / repeat_name(number, again))
         try:
             folder.path.mkdir()
         except FileExistsError:
@@ -99,6 +107,11 @@ def create_folder(runs: Path, batch: str, suite: str, paper: str, agent: str, re
             continue
         folder.workspace.mkdir()
         return folder
+
+
+def repeat_name(repeat: int, again: int = 1) -> str:
+    """Return the name of a repeat's folder: ``03``; ``03-2`` when a fault of the harness made it necessary again."""
+    return f"{repeat:02d}" if again == 1 else f"{repeat:02d}-{again}"
 
 
 class Lock:

@@ -1,0 +1,185 @@
+"""Bringing one declared attempt to its final result, whoever worked on it before and however that ended.
+
+Everything is found out from the files: a folder that is missing is made, one at work elsewhere is waited for, one whose
+runner died is gone on with, and one that ended by a fault of the harness is made again. So it may be called any number
+of times, by any process that sees the files, and nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from reclaim_nb.attempts.reasons import ENDINGS, EndReason
+from reclaim_nb.attempts.runner import resume_attempt
+from reclaim_nb.batch.plan import Declared
+from reclaim_nb.data import data_folder
+from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.record.folder import AttemptFolder, is_held
+from reclaim_nb.record.reader import last_event
+
+WAIT_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of a declared attempt.
+
+    Attributes:
+        folder: folder of the last making.
+        reason: its end reason.
+        makings: how often it was begun.
+        final: nothing more is to be done for it.
+    """
+
+    folder: AttemptFolder
+    reason: EndReason | None
+    makings: int
+    final: bool
+
+
+def look(declared: Declared, retries: int) -> Settled | None:
+    """Return how a declared attempt stands, from its files alone; None when it was never begun."""
+    makings = 0
+    while declared.folder(makings + 1).path.exists():
+        makings += 1
+    if not makings:
+        return None
+    folder = declared.folder(makings)
+    reason = end_reason(folder)
+    if reason is None:
+        return Settled(folder, None, makings, False)
+    return Settled(folder, reason, makings, not ENDINGS[reason].repeat or makings > retries)
+
+
+def end_reason(folder: AttemptFolder) -> EndReason | None:
+    """Return the end reason of an attempt, None when it has not ended."""
+    last = last_event(folder.stream)
+    if last is None or last.kind != "end":
+        return None
+    reason: EndReason = last.data["reason"]
+    return reason
+
+
+def settle(declared: Declared, retries: int) -> Settled:
+    """Bring one declared attempt to its final result.
+
+    Args:
+        declared: the attempt.
+        retries: how often it is made again after a fault that is not the agent's.
+
+    Returns:
+        How it stands; not final when this process was told to stop.
+
+    Raises:
+        ReclaimError: when it cannot even be begun.
+    """
+    while True:
+        state = look(declared, retries)
+        if state is not None and state.final:
+            _grade(state.folder)
+            return state
+        if state is None or state.reason is not None:
+            if _make(declared, 1 if state is None else state.makings + 1) == "cancelled":
+                return look(declared, retries) or Settled(declared.folder(), "cancelled", 1, False)
+        elif is_held(state.folder):
+            time.sleep(WAIT_SECONDS)
+        elif _go_on(state.folder) == "cancelled":
+            return Settled(state.folder, "cancelled", state.makings, False)
+
+
+def _make(declared: Declared, again: int) -> EndReason | None:
+    import papermill
+
+    request = declared.made_again(again)
+    parameters = {name: value for name, value in vars_of(request).items() if value not in (None, "", {}, ())}
+    try:
+        notebook = papermill.execute_notebook(
+            str(data_folder("templates") / "attempt.ipynb"),
+            None,
+            parameters,
+            engine_name="reclaim",
+            progress_bar=False,
+            log_output=False,
+        )
+    except AttemptError:
+        if declared.folder(again).path.exists():
+            return None  # another process began it in this very moment
+        raise
+    return end_reason(AttemptFolder(declared.folder(again).path)) if notebook is not None else None
+
+
+def vars_of(request: object) -> dict[str, object]:
+    """Return a request as papermill's parameters."""
+    values = dict(vars(request))
+    values["conditions"] = ",".join(values["conditions"])
+    return values
+
+
+def _go_on(folder: AttemptFolder) -> EndReason | None:
+    try:
+        return resume_attempt(folder.path).reason
+    except RecordError:
+        if is_held(folder) or end_reason(folder) is not None:
+            return None
+        _bury(folder)
+        return None
+    except AttemptError:
+        if is_held(folder):
+            return None  # another process was quicker
+        raise
+
+
+def _bury(folder: AttemptFolder) -> None:
+    """End a folder in which nothing that can be gone on with was recorded; what is there stays."""
+    from reclaim_nb.record.folder import Lock
+    from reclaim_nb.record.stream import StreamWriter
+
+    lock = Lock(folder)
+    lock.take()
+    try:
+        if end_reason(folder) is None:
+            detail = "the runner died before anything was recorded that could be gone on with"
+            if folder.stream.exists() and folder.stream.stat().st_size:
+                folder.stream.rename(folder.stream.with_suffix(".broken.jsonl"))
+            with StreamWriter(folder.stream, folder.store()) as writer:
+                end: dict[str, Any] = {"reason": "infrastructure_error", "detail": detail, "usage": {}}
+                writer.append("end", {**end, "submission": None})
+    finally:
+        lock.release()
+
+
+def _grade(folder: AttemptFolder) -> None:
+    reason = end_reason(folder)
+    if reason is None or not ENDINGS[reason].grade or folder.verdicts():
+        return
+    from reclaim_nb.grading import grade, write_verdict
+    from reclaim_nb.papers.card import PaperCard
+    from reclaim_nb.record.reader import first_event
+
+    card = PaperCard.model_validate(first_event(folder.stream).data["spec"]["card"])
+    write_verdict(folder, grade(folder, card))
+
+
+def main() -> None:
+    """Settle the attempt that is given as JSON on standard input; print its state as one JSON line."""
+    import logging
+    import sys
+
+    from reclaim_nb.errors import ReclaimError
+
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    retries = int(sys.argv[1])
+    declared = Declared.from_json(sys.stdin.read())
+    try:
+        state = settle(declared, retries)
+        answer = {"folder": str(state.folder.path), "reason": state.reason, "final": state.final, "problem": None}
+    except ReclaimError as problem:
+        answer = {"folder": None, "reason": None, "final": False, "problem": str(problem)}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
