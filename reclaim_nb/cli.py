@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from reclaim_nb.commands import agents, attempt, demo, exits, machine, papers, record
+from reclaim_nb.commands import agents, attempt, batch, demo, exits, machine, papers, record
 
 app = typer.Typer(
     name="reclaim",
@@ -29,6 +29,7 @@ app.command(short_help="Go on with an attempt whose runner died.")(attempt.resum
 app.command(short_help="Grade an attempt from its record.")(record.grade)
 app.command(short_help="List attempts: state, spend, outcome.")(record.status)
 app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
+app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
 app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
 app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
@@ -36,15 +37,21 @@ app.command(short_help="Remove what dead runners left behind.")(machine.clean)
 app.command(short_help="What is missing here, and how to get it.")(machine.doctor)
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         from reclaim_nb import __version__
 
         typer.echo(f"reclaim-nb {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -106,7 +106,7 @@ def run_plan(plan: Plan, runs: Path | str, *, slots: int | None = None, watcher:
     slots = slots or max(1, (os.cpu_count() or 2) // 2)
     declared = declare(plan, runs)
     keep_plan(plan, runs)
-    with _only_pool(batch_folder(plan, runs)):
+    with only_pool(batch_folder(plan, runs)):
         progress = Progress(len(declared))
         todo = []
         for one in declared:
@@ -206,7 +206,7 @@ def _work(text: str, retries: int, answers: Connection) -> None:
 
 
 @contextmanager
-def _only_pool(folder: Path) -> Iterator[None]:
+def only_pool(folder: Path) -> Iterator[None]:
     handle = os.open(folder / ".pool.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,223 @@
+"""``reclaim batch``: many attempts by a plan."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reclaim_nb.commands import exits, screen
+from reclaim_nb.commands.attempt import AsJson, KernelKind, Runs
+from reclaim_nb.errors import AttemptError
+
+if TYPE_CHECKING:
+    from reclaim_nb.batch.plan import Plan
+    from reclaim_nb.batch.pool import Progress
+    from reclaim_nb.record.index import Row
+
+batch = typer.Typer(help="Many attempts by a plan.", no_args_is_help=True, rich_markup_mode=None)
+
+PlanFile = Annotated[Path | None, typer.Argument(help="Plan as YAML or JSON; options below stand for one.")]
+
+
+@batch.command("run")
+def run_batch(
+    plan_file: PlanFile = None,
+    name: Annotated[str | None, typer.Option(help="Name of the batch.")] = None,
+    suite: Annotated[str | None, typer.Option(help="Suite whose papers are attempted.")] = None,
+    paper: Annotated[list[str] | None, typer.Option(help="A single paper; may be repeated.")] = None,
+    agent: Annotated[list[str] | None, typer.Option(help="An agent; may be repeated.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Attempts of each agent at each paper.")] = 1,
+    kernel: Annotated[KernelKind | None, typer.Option(help="Where cells run.")] = None,
+    runs: Runs = Path("runs"),
+    slots: Annotated[int | None, typer.Option(min=1, help="Attempts at a time; default: one for two CPUs.")] = None,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that carries the plan out.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make what is missing of a batch. Running it again does only what is not done yet.
+
+    With --json one line of JSON is printed for every change, and the summary last.
+    """
+    if plan_file is not None:
+        from reclaim_nb.batch.plan import load_plan
+
+        plan = load_plan(plan_file)
+    else:
+        from reclaim_nb.batch.plan import make_plan
+
+        settings = {} if kernel is None else {"kernel": kernel.value}
+        plan = make_plan(
+            {
+                "name": name or suite or "batch",
+                "suite": suite,
+                "papers": paper or [],
+                "agents": agent or ["replay"],
+                "repeats": repeats,
+                "settings": settings,
+            },
+            "options",
+        )
+    watch = _JsonLines() if as_json else _Live(plan, runs)
+    with watch:
+        progress = _carry_out(plan, runs, slots, dask, watch)
+    rows = _rows(plan.name, runs)
+    if as_json:
+        print(json.dumps({"batch": plan.name, **progress.to_json(), "attempts": [row.to_json() for row in rows]}))
+    else:
+        _print_table(rows, progress)
+    if progress.problems:
+        raise typer.Exit(exits.INFRASTRUCTURE)
+    if progress.done < progress.total:
+        raise typer.Exit(exits.CANCELLED)
+
+
+@batch.command("status")
+def batch_status(
+    name: Annotated[str, typer.Argument(help="Name of the batch.")],
+    runs: Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Show how a batch stands, from its files."""
+    from reclaim_nb.batch.plan import Plan, declare
+    from reclaim_nb.batch.pool import Progress
+    from reclaim_nb.batch.settle import look
+    from reclaim_nb.record.folder import safe_name
+
+    file = runs / safe_name(name) / "plan.json"
+    if not file.exists():
+        raise AttemptError(f"{file}: there is no batch of that name here; `reclaim batch run` makes one")
+    plan = Plan.model_validate_json(file.read_text("utf-8"))
+    declared = declare(plan, runs)
+    progress = Progress(len(declared))
+    for one in declared:
+        state = look(one, plan.retries)
+        progress.done += int(state is not None and state.final)
+    rows = _rows(name, runs)
+    if as_json:
+        screen.print_json({"batch": name, **progress.to_json(), "attempts": [row.to_json() for row in rows]})
+        return
+    _print_table(rows, progress)
+
+
+@batch.command("stop")
+def stop_batch(
+    name: Annotated[str, typer.Argument(help="Name of the batch.")],
+    runs: Runs = Path("runs"),
+) -> None:
+    """Stop the pool at work on a batch; its running attempts are cancelled, and `batch run` makes them again."""
+    from reclaim_nb.batch.pool import stop_pool
+    from reclaim_nb.record.folder import safe_name
+
+    pid = stop_pool(runs / safe_name(name))
+    if pid is None:
+        typer.echo(f"no pool is at work on {name!r}")
+    else:
+        typer.echo(f"told the pool (pid {pid}) to stop; it cancels its attempts and ends")
+
+
+def _carry_out(plan: Plan, runs: Path, slots: int | None, dask: str | None, watch: Any) -> Progress:
+    if dask is None:
+        from reclaim_nb.batch.pool import run_plan
+
+        return run_plan(plan, runs, slots=slots, watcher=watch)
+    try:
+        from distributed import Client
+    except ImportError:
+        raise AttemptError("a Dask cluster needs Dask: pip install 'reclaim-nb[dask]'") from None
+    from reclaim_nb.batch.dask import run_on_dask
+
+    with Client(dask) as client:
+        return run_on_dask(plan, runs, client, watcher=watch)
+
+
+def _rows(name: str, runs: Path) -> list[Row]:
+    from reclaim_nb.record.folder import safe_name
+    from reclaim_nb.record.index import Index
+
+    return [row for row in Index(runs).rows() if row.path.split("/")[0] == safe_name(name)]
+
+
+class _JsonLines:
+    """A line of JSON whenever the numbers have changed."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __enter__(self) -> _JsonLines:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        sys.stdout.flush()
+
+    def __call__(self, progress: Progress) -> None:
+        state = progress.to_json()
+        state.pop("elapsed_seconds")
+        text = json.dumps(state, sort_keys=True)
+        if text != self._last:
+            self._last = text
+            print(json.dumps(progress.to_json()), flush=True)
+
+
+class _Live:
+    """The batch on a terminal: a bar, what runs, the time that is left."""
+
+    def __init__(self, plan: Plan, runs: Path) -> None:
+        self._plan, self._runs = plan, runs
+        self._console = screen.side()
+        self._live: Any = None
+        self._said = -1
+
+    def __enter__(self) -> _Live:
+        if self._console.is_terminal:
+            from rich.live import Live
+
+            self._live = Live(console=self._console, auto_refresh=False, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        if self._live is None:
+            if progress.done != self._said:
+                self._said = progress.done
+                self._console.print(f"{self._plan.name}: {progress.done} of {progress.total} done", soft_wrap=True)
+            return
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.text import Text
+
+        left = progress.eta_seconds(max(1, len(progress.running)))
+        eta = f", about {left / 60:.0f} min left" if left is not None else ""
+        head = f"{self._plan.name}: {progress.done} of {progress.total} done{eta}"
+        now = time.monotonic()
+        lines = [Text(f"  {now - began:6.0f} s  {key}") for key, began in sorted(progress.running.items())]
+        self._live.update(Group(Text(head), ProgressBar(progress.total, progress.done), *lines), refresh=True)
+
+
+def _print_table(rows: list[Row], progress: Progress) -> None:
+    console = screen.screen()
+    table = screen.table("tier", "paper", "agent", "repeat", "observed", "spent", "ended", "outcome")
+    for row in rows:
+        outcome = screen.outcome_text(row.outcome, console)
+        if row.cause:
+            outcome.append(f" ({row.cause})")
+        ended = row.reason or row.state.replace("_", " ")
+        value = screen.one_line(row.value or "-")
+        again = row.path.rpartition("/")[2]
+        table.add_row(row.tier, row.paper, row.agent, again, value, screen.spend_text(row), ended, outcome)
+    console.print(table)
+    faults = sum(row.reason in ("infrastructure_error", "cancelled") for row in rows)
+    ungraded = sum(row.outcome in (None, "ungraded") for row in rows)
+    console.print(
+        f"{progress.done} of {progress.total} declared attempts have a final result; {len(rows)} were made, "
+        f"{faults} of them ended by a fault or a stop and count for nobody; {ungraded} without a verdict"
+    )
+    for key, problem in sorted(progress.problems.items()):
+        console.print(f"not made: {key}: {problem}", soft_wrap=True)
