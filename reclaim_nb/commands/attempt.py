@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,17 @@ from reclaim_nb.errors import AttemptError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Runs = Annotated[Path, typer.Option(help="Folder of all attempts.")]
+
+
+def positive(text: str) -> str:
+    """Return the text of a number above zero; a budget's digits are kept as they were typed."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal(0)
+    if not number.is_finite() or number <= 0:
+        raise typer.BadParameter(f"{text!r} is not a number above 0")
+    return text
 
 
 class KernelKind(StrEnum):
@@ -37,16 +49,29 @@ def run(
     runs: Runs = Path("runs"),
     batch: Annotated[str, typer.Option(help="Name of the batch it belongs to.")] = "single",
     repeat: Annotated[int | None, typer.Option(min=1, help="Which repeat; default: the next free one.")] = None,
-    budget_hours: Annotated[str | None, typer.Option(help="Device hours granted; default: the card's.")] = None,
-    wall_clock_seconds: Annotated[float | None, typer.Option(help="Most seconds of the attempt.")] = None,
-    turns: Annotated[int | None, typer.Option(help="Most cells the agent may run.")] = None,
-    tokens: Annotated[int | None, typer.Option(help="Most model tokens, in and out.")] = None,
-    usd: Annotated[str | None, typer.Option(help="Most US dollars for the model.")] = None,
-    cell_seconds: Annotated[float | None, typer.Option(help="Most seconds of one cell.")] = None,
+    budget_hours: Annotated[
+        str | None,
+        typer.Option(parser=positive, metavar="<number>", help="Device hours granted; default: the card's."),
+    ] = None,
+    wall_clock_seconds: Annotated[
+        str | None, typer.Option(parser=positive, metavar="<number>", help="Most seconds of the attempt.")
+    ] = None,
+    turns: Annotated[int | None, typer.Option(min=1, help="Most cells the agent may run.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Most model tokens, in and out.")] = None,
+    usd: Annotated[
+        str | None, typer.Option(parser=positive, metavar="<number>", help="Most US dollars for the model.")
+    ] = None,
+    cell_seconds: Annotated[
+        str | None, typer.Option(parser=positive, metavar="<number>", help="Most seconds of one cell.")
+    ] = None,
     network: Annotated[bool, typer.Option("--network", help="Give a container the network; default: none.")] = False,
-    memory_mib: Annotated[int, typer.Option(help="Most memory of the kernel, MiB.")] = 4096,
-    cpus: Annotated[float, typer.Option(help="Most CPUs of a container; 0: all.")] = 0.0,
+    memory_mib: Annotated[int, typer.Option(min=64, help="Most memory of the kernel, MiB.")] = 4096,
+    cpus: Annotated[float, typer.Option(min=0, help="Most CPUs of a container; 0: all.")] = 0.0,
     gpus: Annotated[str, typer.Option(help="GPU ids of a container, separated by commas, or count=N.")] = "",
+    device_factor: Annotated[
+        str | None,
+        typer.Option(parser=positive, metavar="<number>", help="H100-equivalents of a GPU second; default: by table."),
+    ] = None,
     image: Annotated[str, typer.Option(help="Image of the container; default: this version's.")] = "",
     condition: Annotated[
         list[str] | None, typer.Option(help="Named change of what the agent is told; may be repeated.")
@@ -70,15 +95,16 @@ def run(
             "batch": batch,
             "repeat": repeat,
             "budget_hours": budget_hours,
-            "wall_clock_seconds": wall_clock_seconds,
+            "wall_clock_seconds": None if wall_clock_seconds is None else float(wall_clock_seconds),
             "turns": turns,
             "tokens": tokens,
             "usd": usd,
-            "cell_seconds": cell_seconds,
+            "cell_seconds": None if cell_seconds is None else float(cell_seconds),
             "network": "open" if network else "none",
             "memory_mib": memory_mib,
             "cpus": cpus,
             "gpus": gpus or None,
+            "device_factor": device_factor,
             "image": image or None,
             "conditions": ",".join(condition) if condition else None,
             "seed": seed,

@@ -11,8 +11,11 @@ from reclaim_nb.commands import exits, screen
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from reclaim_nb.papers.loading import LoadedCard
     from reclaim_nb.record.folder import AttemptFolder
     from reclaim_nb.record.index import Row
+
+_CITATIONS = 3
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Report:
 
         ending = ENDINGS.get(self.row.reason)  # type: ignore[call-overload]
         if self.verdict is not None:
-            return str(self.verdict.get("reason") or "")
+            return str(self.verdict.get("meaning") or "")
         if ending is not None and not ending.grade:
             return f"not graded, for it is no result of the agent: {ending.text}"
         return "" if ending is not None else "the attempt has not ended"
@@ -118,33 +121,40 @@ def grade_if_due(folder: AttemptFolder) -> None:
         grade_now(folder)
 
 
-def grade_now(folder: AttemptFolder) -> Path | None:
+def grade_now(folder: AttemptFolder) -> Path:
     """Grade an attempt by the card in its record, and return the path of the verdict.
 
     Raises:
         ReclaimError: when it cannot be graded.
     """
+    from reclaim_nb.grading.verdict import grade, write_verdict
+
+    return write_verdict(folder, grade(folder, recorded_card(folder)))
+
+
+def recorded_card(folder: AttemptFolder) -> LoadedCard:
+    """Return the card that an attempt was made with, from its own record: papers need not be installed to grade.
+
+    Raises:
+        RecordError: when the record does not begin with an attempt.
+    """
     from reclaim_nb.papers.card import PaperCard
+    from reclaim_nb.papers.loading import CARD_FILE, LoadedCard
     from reclaim_nb.record.reader import first_event
 
-    try:
-        from reclaim_nb.grading import grade, write_verdict
-    except ImportError:
-        return None
-    card = PaperCard.model_validate(first_event(folder.stream).data["spec"]["card"])
-    return write_verdict(folder, grade(folder, card))
+    spec = first_event(folder.stream).data["spec"]
+    path = Path(spec["suite"]) / spec["paper"] / CARD_FILE
+    return LoadedCard(PaperCard.model_validate(spec["card"]), path, spec["card_sha256"])
 
 
 def report(folder: AttemptFolder) -> Report:
     """Return what is on disk of an attempt."""
-    from reclaim_nb.papers.card import PaperCard
     from reclaim_nb.record.index import read_verdict, row_of
-    from reclaim_nb.record.reader import first_event
 
     row = row_of(folder)
     criterion = None
     if row.problem is None:
-        card = PaperCard.model_validate(first_event(folder.stream).data["spec"]["card"])
+        card = recorded_card(folder).card
         criterion = card.criterion.as_text(card.target.unit) if card.criterion is not None else None
     return Report(folder, row, read_verdict(folder), criterion)
 
@@ -177,6 +187,13 @@ def print_report(made: Report, console: Console, *, graded: bool = True) -> None
         ("kernel", kernel_text(row.kernel, row.unsandboxed)),
         ("notebook", str(made.folder.notebook)),
     ]
+    verdict = made.verdict or {}
+    for citation in list(verdict.get("citations") or ())[:_CITATIONS]:
+        pairs.append(("measured in", f"cell {citation['cell']}: {citation['line']}"))
+    if flags := verdict.get("flags"):
+        pairs.append(("flags", ", ".join(flags)))
+    if verdict:
+        pairs.append(("graded by", f"{row.grader}; {verdict.get('model')}"))
     why = made.explanation if graded or row.outcome else "not graded, as asked; `reclaim grade` does it"
     if why:
         pairs.append(("reason", why))

@@ -44,9 +44,9 @@ class Row:
 
     Attributes:
         path: the attempt folder, relative to the runs folder, with ``/``.
-        batch, suite, paper, agent, repeat: where it stands.
+        batch, suite, paper, agent, repeat: where it stands; ``again``: how often that repeat was made, with this time.
         id, title, tier, device: of the spec; empty when the record cannot be read.
-        model: of agents that have one.
+        model: of agents that have one; ``conditions``: names of what the agent is told differently, with commas.
         kernel: ``docker`` or ``local``; ``unsandboxed``: its cells ran without a sandbox.
         metric, target, unit: name of the target, its value (or what is printed where there is none), its unit.
         budget_hours, spent_hours: as text, in CPU-hours or H100-equivalent GPU-hours by ``device``; None: not known.
@@ -66,11 +66,13 @@ class Row:
     paper: str
     agent: str
     repeat: int
+    again: int = 1
     id: str = ""
     title: str = ""
     tier: str = ""
     device: str = ""
     model: str | None = None
+    conditions: str = ""
     kernel: str = ""
     unsandboxed: bool = False
     metric: str = ""
@@ -188,7 +190,16 @@ def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
     """
     parts = folder.path.resolve().parts[-_LEVELS:]
     batch, suite, paper, agent, repeat = parts
-    place = Row(path or "/".join(parts), batch, suite, paper, agent, int(repeat) if repeat.isdigit() else 0)
+    number, _, again = repeat.partition("-")
+    place = Row(
+        path or "/".join(parts),
+        batch,
+        suite,
+        paper,
+        agent,
+        repeat=int(number) if number.isdigit() else 0,
+        again=int(again) if again.isdigit() else 1,
+    )
     try:
         first = first_event(folder.stream)
         row = _with_spec(replace(place, started=first.time), first.data["spec"])
@@ -221,7 +232,9 @@ def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
         paper=str(spec["paper"]),
         agent=str(spec["agent"]["name"]),
         model=_text(spec["agent"].get("model")),
+        conditions=",".join(spec.get("conditions") or ()),
         repeat=int(spec["repeat"]),
+        again=int(spec.get("again", 1)),
         id=str(spec["id"]),
         title=str(card["title"]),
         tier=str(spec["tier"]),
@@ -341,7 +354,7 @@ def _database(path: Path | None) -> Iterator[sqlite3.Connection]:
 
 def _from_columns(columns: tuple[Any, ...]) -> Row:
     values = dict(zip(_COLUMNS, columns, strict=True))
-    for name in ("repeat", "verdicts", "unsandboxed"):
+    for name in ("repeat", "again", "verdicts", "unsandboxed"):
         if not isinstance(values[name], int):
             raise sqlite3.DatabaseError(f"index: {name} is {values[name]!r}")
     for name in ("path", "batch", "suite", "paper", "agent"):
