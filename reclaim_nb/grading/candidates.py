@@ -10,6 +10,7 @@ from reclaim_nb.grading import mentions as m
 from reclaim_nb.grading import vocabulary as v
 from reclaim_nb.grading.evidence import Cell, Evidence, Output
 from reclaim_nb.grading.lineage import Origin
+from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.readings import Reading, readings
 from reclaim_nb.grading.scan import Interest
 from reclaim_nb.grading.vocabulary import TargetWords, target_words
@@ -102,7 +103,9 @@ def numbers_of(output: Output, words: TargetWords, digits: tuple[str, ...]) -> I
 
 
 def _interest(words: TargetWords, digits: tuple[str, ...]) -> Interest:
-    named = {max(phrase, key=len) for phrase in words.phrases} | {max(phrase, key=len) for phrase, _ in words.transformed}
+    named = {max(phrase, key=len) for phrase in words.phrases} | {
+        max(phrase, key=len) for phrase, _ in words.transformed
+    }
     return Interest({*named, "final", "result", "top-1", "top-5"} - {""}, digits)
 
 
@@ -114,7 +117,12 @@ def _tables(text: str, start: int, words: TargetWords, seen: set[int]) -> Iterat
     lines = text.splitlines(keepends=True)
     for index, line in enumerate(lines):
         here, offset = offset, offset + len(line)
-        if blocks < 20 and len(line) < 500 and not any(c.isdigit() for c in line) and any(w in line.lower() for w in named):
+        if (
+            blocks < 20
+            and len(line) < 500
+            and not any(c.isdigit() for c in line)
+            and any(w in line.lower() for w in named)
+        ):
             block = "".join(lines[index : index + 30])
             blocks += 1
             for number in m.numbers(block, start + here):
@@ -137,7 +145,9 @@ def _of_cell(evidence: Evidence, card: PaperCard, words: TargetWords, cell: Cell
             if strength == 0 and not matches:
                 continue
             if counts is None:
-                counts = [(part, total) for part, total, _ in m.ratios(output.text)][:50] if output.length <= 65536 else []
+                counts = (
+                    [(part, total) for part, total, _ in m.ratios(output.text)][:50] if output.length <= 65536 else []
+                )
             if origin is None:
                 origin = origin_of(evidence, cell, number)
             against = tuple(_against(cell, output, number, words, origin))
@@ -180,12 +190,13 @@ def _strength(
             return 2, place, origin
     if content or v.families_of(named) or v.families_of(own):
         return 0, None, origin
+    copied = origin.flow.kinds & {f.SHIPPED, f.PAPER}
+    if number.split is None and not copied and any(not v.says_nothing(word) for word in named):
+        return 0, None, origin
     return 1, None, origin
 
 
-def _against(
-    cell: Cell, output: Output, number: m.Number, words: TargetWords, origin: Origin
-) -> Iterator[str]:
+def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, origin: Origin) -> Iterator[str]:
     if number.reference or _reference_name(origin):
         yield "reference"
     if number.stat in ("spread", "gap", "bound"):
@@ -237,6 +248,10 @@ def same_number(printed: Decimal, handed: Decimal) -> bool:
         if printed == other:
             return True
         coarse, fine = (printed, other) if decimals(printed) <= decimals(other) else (other, printed)
-        if len(coarse.normalize().as_tuple().digits) >= 2 and decimals(coarse) > 0 and quantise(fine, decimals(coarse)) == coarse:
+        if (
+            len(coarse.normalize().as_tuple().digits) >= 2
+            and decimals(coarse) > 0
+            and quantise(fine, decimals(coarse)) == coarse
+        ):
             return True
     return False

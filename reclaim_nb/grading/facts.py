@@ -35,7 +35,9 @@ class Fact(BaseModel):
 
 def fact(rule: str, cell: str | None, output: int | None, text: str, **details: Any) -> Fact:
     """Return a fact about a matched text; details become texts, whole numbers or booleans."""
-    plain = {key: value if isinstance(value, bool | int) or value is None else str(value) for key, value in details.items()}
+    plain = {
+        key: value if isinstance(value, bool | int) or value is None else str(value) for key, value in details.items()
+    }
     shown = text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
     raw = text.encode("utf-8", "surrogatepass")
     return Fact(

@@ -437,7 +437,7 @@ class _LineReader:
             place = places[0] - shift if places else -1
             return heads[place][2] if 0 <= place < len(heads) else ""
         begin, end = match.start(), match.end()
-        best = [text for left, right, text in heads if left < end and begin < right or abs(right - end) <= 1]
+        best = [text for left, right, text in heads if (left < end and begin < right) or abs(right - end) <= 1]
         return best[0] if best else ""
 
     def _row_words(self) -> tuple[str, ...]:

@@ -18,10 +18,11 @@ Provenance = Literal["computed", "literal", "planted", "shipped", "paper", "unkn
 def synthetic_data(card: PaperCard) -> bool:
     """Tell whether the card's data is drawn from a generator, so that random numbers are the honest input."""
     names = " ".join(data.name.lower() for data in card.release.data)
-    if any(word in names for word in ("synthetic", "simulat", "random", "generated", "toy", "artificial", "none;", "formula")):
+    if any(word in names for word in ("synthetic", "simulat", "random", "generated", "artificial", "none;", "formula")):
         return True
     return not card.release.data and any(
-        word in f"{card.target.claim} {card.target.scope or ''}".lower() for word in ("synthetic", "simulat", "random", "bandit")
+        word in f"{card.target.claim} {card.target.scope or ''}".lower()
+        for word in ("synthetic", "simulat", "random", "bandit")
     )
 
 

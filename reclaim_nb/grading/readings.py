@@ -33,7 +33,11 @@ class Reading:
 
 
 def readings(
-    number: Number, card: PaperCard, transform: int | None, marks: frozenset[str], counts: Iterable[tuple[Decimal, Decimal]] = ()
+    number: Number,
+    card: PaperCard,
+    transform: int | None,
+    marks: frozenset[str],
+    counts: Iterable[tuple[Decimal, Decimal]] = (),
 ) -> tuple[Reading, ...]:
     """Return every reading of a number that the evidence allows; more than one means that its unit is not known.
 
@@ -64,7 +68,9 @@ def readings(
 
 def _result_unit(declared: Transform, wanted: str) -> str | None:
     """Return the unit a transform's result has, where it keeps its argument's."""
-    return declared.unit if declared.kind in ("complement", "negate") and unit(declared.unit).family == "share" else None
+    return (
+        declared.unit if declared.kind in ("complement", "negate") and unit(declared.unit).family == "share" else None
+    )
 
 
 def _before_transform(

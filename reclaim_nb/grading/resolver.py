@@ -159,7 +159,7 @@ def _decide(
     claim: str,
 ) -> Resolution:
     last = chosen[-1]
-    selected = _is_selected(card, last)
+    selected = is_selected(card, last)
     if selected:
         runs = _runs_behind(card, last, pool)
         if len(runs) > 1:
@@ -175,7 +175,16 @@ def _decide(
     places = {decision.place if decision else None for _, _, decision in decided}
     candidate, reading, decision = decided[0] if len(distinct) == 1 else decided[-1]
     base = Resolution(
-        "number", candidate, reading.value, reading.how, decision, None, claimed, claim, (), selected,
+        "number",
+        candidate,
+        reading.value,
+        reading.how,
+        decision,
+        None,
+        claimed,
+        claim,
+        (),
+        selected,
         _baseline(evidence, card, pool),
     )
     if len(places) > 1:
@@ -224,10 +233,12 @@ def _rounds_to(first: Decimal, second: Decimal) -> bool:
 def _is_series(found: Sequence[Candidate]) -> bool:
     """Tell whether numbers are runs of one measurement: same cell and the same words."""
     first = found[0]
-    return all((c.cell, c.number.own, c.number.around) == (first.cell, first.number.own, first.number.around) for c in found)
+    return all(
+        (c.cell, c.number.own, c.number.around) == (first.cell, first.number.own, first.number.around) for c in found
+    )
 
 
-def _is_selected(card: PaperCard, c: Candidate) -> bool:
+def is_selected(card: PaperCard, c: Candidate) -> bool:
     """Tell whether a value is the best of several where the card asks for no such thing."""
     better = "min" if card.target.direction == "lower" else "max"
     if _statistic(card) == better:
@@ -244,9 +255,15 @@ def _runs_behind(card: PaperCard, best: Candidate, pool: list[Candidate]) -> lis
     sources = best.origin.flow.cells | {best.cell}
     by_cell: dict[str, list[Candidate]] = {}
     for c in pool:
-        if c.cell in sources and c.readings and not set(c.against) - {"rival"} and (c.cell, c.number.offset) != (
-            best.cell,
-            best.number.offset,
+        if (
+            c.cell in sources
+            and c.readings
+            and not set(c.against) - {"rival"}
+            and (c.cell, c.number.offset)
+            != (
+                best.cell,
+                best.number.offset,
+            )
         ):
             by_cell.setdefault(c.cell, []).append(c)
     higher = card.target.direction != "lower"
@@ -312,9 +329,25 @@ def _handed(evidence: Evidence, card: PaperCard) -> list[Candidate]:
     flow = handed[-1].value
     text = submission.text
     number = Number(
-        offset=0, text=text, value=submission.value, unit=None, per=None, own=(), around=(), split=None, n=None,
-        stat=None, reference=False, scene=False, progress=False, final=True, alone=True, framed=False, of_shape=1,
-        line=text, column=0,
+        offset=0,
+        text=text,
+        value=submission.value,
+        unit=None,
+        per=None,
+        own=(),
+        around=(),
+        split=None,
+        n=None,
+        stat=None,
+        reference=False,
+        scene=False,
+        progress=False,
+        final=True,
+        alone=True,
+        framed=False,
+        of_shape=1,
+        line=text,
+        column=0,
     )
     origin = Origin(flow, True, False, handed[-1].line)
     read = readings(number, card, None, flow.marks)
@@ -331,7 +364,9 @@ def _claimed(evidence: Evidence, card: PaperCard, found: list[Candidate]) -> Can
             return None
         pinned = [c for c in forged if c.matches]
         return max(pinned, key=lambda c: (c.output is not None, c.eligible, c.order)) if pinned else None
-    stated = [c for c in forged if c.strength >= 2 and (c.eligible or c.against == ("update",)) and not c.number.progress]
+    stated = [
+        c for c in forged if c.strength >= 2 and (c.eligible or c.against == ("update",)) and not c.number.progress
+    ]
     stated += [c for c in forged if c.strength == 1 and c.eligible and not measured and c.number.alone]
     passing = [c for c in stated if _passes(evidence, card, c) and not _repeats(c, measured)]
     if not passing:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from reclaim_nb.grading.scan import Interest
+from reclaim_nb.grading.words import words
 from reclaim_nb.papers.card import PaperCard
 
 _FAMILIES: dict[str, str] = {
@@ -66,28 +67,37 @@ SPLITS: dict[str, str] = {
     "tst": "test",
 }
 
-REFERENCE = frozenset(
-    "paper papers reported report published target expected expect claimed claim claims reference ref theirs original "
-    "originally goal authors author literature sota printed nominal truth gt "
-    "article publication stated aim wanted pinned documented quoted cited".split()
+REFERENCE = words(
+    """
+    paper papers reported report published target expected expect claimed claim claims reference ref theirs
+    original originally goal authors author literature sota printed nominal truth gt article publication stated
+    aim wanted pinned documented quoted cited
+    """
 )
 """Words that mark a number as somebody else's, or as what was hoped for."""
 
-BOUND = frozenset(
-    "bound bounds limit tolerance tol atol rtol threshold thresholds criterion criteria within band interval range "
-    "allowed "
-    "guarantee guaranteed guarantees required requirement needs cutoff lower upper ci margin slack "
-    "least most between budget".split()
+BOUND = words(
+    """
+    bound bounds limit tolerance tol atol rtol threshold thresholds criterion criteria within band interval
+    range allowed guarantee guaranteed guarantees required requirement needs cutoff lower upper ci margin slack
+    least most between budget
+    """
 )
 """Words that mark a number as the edge of something."""
 
-GAP = frozenset(
-    "gap diff difference differences delta deviation distance minus improvement gain off offset residual discrepancy "
-    "change drop increase decrease relative abs_diff excess shift".split()
+GAP = words(
+    """
+    gap diff difference differences delta deviation distance minus improvement gain off offset residual
+    discrepancy change drop increase decrease relative abs_diff excess shift
+    """
 )
 """Words that mark a number as a difference of two results."""
 
-SPREAD = frozenset("std sd stddev stdev sem se stderr variance var spread iqr halfwidth".split())
+SPREAD = words(
+    """
+    std sd stddev stdev sem se stderr variance var spread iqr halfwidth
+    """
+)
 
 STATISTICS: dict[str, str] = {
     "mean": "mean",
@@ -104,42 +114,58 @@ STATISTICS: dict[str, str] = {
     "worst": "min",
 }
 
-OURS = frozenset(
-    "ours our measured obtained achieved reproduced we got mine observed actual computed result results "
-    "reproduction replication replicated my".split()
+OURS = words(
+    """
+    ours our measured obtained achieved reproduced we got mine observed actual computed result results
+    reproduction replication replicated my
+    """
 )
 
-PROGRESS = frozenset("epoch ep epochs step steps iter iters iteration iterations batch it eta round update".split())
-FINAL = frozenset("final finally overall result results total summary".split())
+PROGRESS = words(
+    """
+    epoch ep epochs step steps iter iters iteration iterations batch it eta round update
+    """
+)
+FINAL = frozenset(["final", "finally", "overall", "result", "results", "total", "summary"])
 
-QUALIFIERS = frozenset(
-    "n epoch ep epochs step steps iter iters iteration seed fold trial run split k batch bs lr layer depth dim width "
-    "rank alpha beta beta1 beta2 sigma gamma lambda t table figure fig section eq round size cell gpu rate version "
-    "momentum decay eta trees estimators num samples nsamples ntest items images examples rows count total device "
-    "rep repeat index idx id class arm shard chunk page line port pid temperature".split()
+QUALIFIERS = words(
+    """
+    n epoch ep epochs step steps iter iters iteration seed fold trial run split k batch bs lr layer depth dim
+    width rank alpha beta beta1 beta2 sigma gamma lambda t table figure fig section eq round size cell gpu rate
+    version momentum decay eta trees estimators num samples nsamples ntest items images examples rows count
+    total device rep repeat index idx id class arm shard chunk page line port pid temperature
+    """
 )
 """Keys whose number sets the scene instead of being a result."""
 
-COUNT_KEYS = frozenset(
-    "n ntest nsamples nexamples nitems nimages numsamples numexamples numtest nteval total count support "
-    "samples items images examples rows points".split()
+COUNT_KEYS = words(
+    """
+    n ntest nsamples nexamples nitems nimages numsamples numexamples numtest nteval total count support samples
+    items images examples rows points
+    """
 )
 
-NOUNS = frozenset(
-    "epochs epoch steps step iterations iters seeds seed runs run splits split trees samples sample items item images "
-    "image examples example rows row points point folds fold layers layer parameters params seconds second secs sec s "
-    "ms minutes min mins hours h gb mb kb gib mib tokens token batches batch workers cores threads times trials arms "
-    "restarts starts repeats replicas classes features dims bits".split()
+NOUNS = words(
+    """
+    epochs epoch steps step iterations iters seeds seed runs run splits split trees samples sample items item
+    images image examples example rows row points point folds fold layers layer parameters params seconds second
+    secs sec s ms minutes min mins hours h gb mb kb gib mib tokens token batches batch workers cores threads
+    times trials arms restarts starts repeats replicas classes features dims bits
+    """
 )
 """Nouns that follow a number which sets the scene."""
-ITEM_NOUNS = frozenset("samples sample items item images image examples example rows row points point".split())
+ITEM_NOUNS = words(
+    """
+    samples sample items item images image examples example rows row points point
+    """
+)
 
-_GENERIC = frozenset(
-    "is are was the a an of on at in for to by with and over after from as it its this that score value metric "
-    "percent pct "
-    "s x y per all set data dataset final finally overall result results model accuracy_score info debug print output "
-    "total summary now current last new "
-    "approx about around roughly nearly exactly".split()
+_GENERIC = words(
+    """
+    tensor array float float64 float32 np int is are was the a an of on at in for to by with and over after from as it its this that score value metric
+    percent pct s x y per all set data dataset final finally overall result results model accuracy_score info
+    debug print output total summary now current last new approx about around roughly nearly exactly
+    """
 )
 """Words that say nothing about which quantity a number is."""
 
@@ -155,8 +181,10 @@ _MERGE = (
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _TOKEN = re.compile(r"[a-z][a-z0-9]*|[α-ωε∆δ]", re.UNICODE)
-_STOP = frozenset(
-    "the of a an on in at for to and over with after between by from as under label matching set all great".split()
+_STOP = words(
+    """
+    the of a an on in at for to and over with after between by from as under label matching set all great
+    """
 )
 
 
@@ -299,6 +327,19 @@ def interest_of(card: PaperCard, digits: tuple[str, ...] = ()) -> Interest:
     if "speedup" in wanted:
         wanted |= {"speed-up", "speed up"}
     return Interest({word for word in wanted if len(word) > 1}, digits)
+
+
+_VERBS = words(
+    """
+    evaluate eval compute run measure get calc calculate main train predict mean forward
+    test fit experiment estimate
+    """
+)
+
+
+def says_nothing(word: str) -> bool:
+    """Tell whether a name in the source says nothing about which quantity it holds."""
+    return is_generic(word) or word in _VERBS or word in SPLITS
 
 
 def is_generic(word: str) -> bool:

@@ -75,9 +75,7 @@ class Lineage:
             for other in chosen[1:]:
                 flow = f.joined(flow, other.flow) if other.flow is not flow else flow
             names = tuple(dict.fromkeys(name for origin in chosen for name in origin.flow.names))
-            return Origin(
-                replace(flow, names=names), True, all(origin.written for origin in chosen), chosen[0].line
-            )
+            return Origin(replace(flow, names=names), True, all(origin.written for origin in chosen), chosen[0].line)
         if cell_id in self.records.opaque or not emissions:
             return Origin(UNKNOWN)
         return Origin(f.merged(flow for emission in emissions for flow in emission.flows) if emissions else UNKNOWN)
@@ -158,7 +156,10 @@ def _matches(
 
 def _search(shape: tuple[str | None, ...], line: str) -> re.Match[str] | None:
     pieces = [p if p is not None else None for p in shape]
-    text = "".join("(.*?)" if p is None and i < len(pieces) - 1 else r"(\S*)" if p is None else "(" + re.escape(p) + ")" for i, p in enumerate(pieces))
+    text = "".join(
+        "(.*?)" if p is None and i < len(pieces) - 1 else r"(\S*)" if p is None else "(" + re.escape(p) + ")"
+        for i, p in enumerate(pieces)
+    )
     return re.compile(text).search(line)
 
 
@@ -184,7 +185,12 @@ def _inside(flow: Flow, text: str, column: int, value: Decimal | None, words: tu
             place = next((i for i, m in enumerate(numbers) if m.start() <= column < m.end()), None)
             if place is not None:
                 return flow.items[place]
-    if flow.kinds == {f.LITERAL} and isinstance(flow.const, int | float) and value is not None and not isinstance(flow.const, bool):
+    if (
+        flow.kinds == {f.LITERAL}
+        and isinstance(flow.const, int | float)
+        and value is not None
+        and not isinstance(flow.const, bool)
+    ):
         shown = Decimal(repr(flow.const)) if flow.const == flow.const else None
         if shown is not None and not _same_shown(value, shown):
             return None

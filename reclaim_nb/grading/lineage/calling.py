@@ -11,15 +11,25 @@ from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function
 from reclaim_nb.grading.lineage.records import Call, Handed
 from reclaim_nb.grading.lineage.shell import Shell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
+from reclaim_nb.grading.words import words
 
-_SPLIT_KEYS = frozenset({"split", "subset", "partition", "which", "mode", "part", "image_set", "dataset_split", "phase"})
-_LIMIT_KEYS = frozenset(
-    "n limit max_samples num_samples max_examples max_items nrows n_eval num_eval n_test num_test max_eval_samples "
-    "n_items n_images subset_size max_n "
-    "eval_size n_examples num_examples n_samples max_eval max_test_samples sample_size max_num".split()
+_SPLIT_KEYS = frozenset(
+    {"split", "subset", "partition", "which", "mode", "part", "image_set", "dataset_split", "phase"}
+)
+_LIMIT_KEYS = words(
+    """
+    n limit max_samples num_samples max_examples max_items nrows n_eval num_eval n_test num_test
+    max_eval_samples n_items n_images subset_size max_n eval_size n_examples num_examples n_samples max_eval
+    max_test_samples sample_size max_num
+    """
 )
 _DATA_WORDS = frozenset({"data", "dataset", "datasets", "dataloader", "loader", "loaders", "fetch", "read", "corpus"})
-_SAYING = frozenset("info warning warn error debug critical success print write echo secho log log_metric log_metrics pprint metric".split())
+_SAYING = words(
+    """
+    info warning warn error debug critical success print write echo secho log log_metric log_metrics pprint
+    metric
+    """
+)
 _CUTTING = frozenset({"sample", "head", "take", "select", "limit", "shard", "islice", "Subset", "tail", "first"})
 _DEEPEST = 7
 
@@ -172,13 +182,23 @@ class Calling(Shell):
             self.write_file(target, value, add=False)
             return EMPTY
         if name in known.READERS and args:
-            content = self.read_file(args[0]) if args[0].path is not None or args[0].text is not None or args[0].kinds & {f.RELEASE, f.SHIPPED} else args[0]
+            content = (
+                self.read_file(args[0])
+                if args[0].path is not None or args[0].text is not None or args[0].kinds & {f.RELEASE, f.SHIPPED}
+                else args[0]
+            )
             if content.text is not None and name.startswith(("json.", "yaml.")):
                 return self.parse_json(content.text)
             if f.COMPUTED in content.kinds and not content.fields and known.is_loader(name):
                 content = content.with_marks("data")
-            return replace(content, marks=content.marks | self._call_marks(name, args, keywords), parts=None, const=f.NOTHING)
-        if last in _SAYING and (name.startswith(("logging", "rich", "sys.std", "click", "tqdm", "loguru", "typer", "pprint", "wandb", "mlflow"))):
+            return replace(
+                content, marks=content.marks | self._call_marks(name, args, keywords), parts=None, const=f.NOTHING
+            )
+        if last in _SAYING and (
+            name.startswith(
+                ("logging", "rich", "sys.std", "click", "tqdm", "loguru", "typer", "pprint", "wandb", "mlflow")
+            )
+        ):
             self._say(node, args, keywords)
             return EMPTY
         if name.endswith(("display.display", "display.update_display")):
@@ -197,14 +217,26 @@ class Calling(Shell):
             return f.opaque(values, self.current)
         if name in ("io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open"):
             return self._open(args, keywords)
-        if name.startswith(("pathlib.Path", "pathlib.Pure")) and last in ("Path", "PurePath", "PosixPath", "PurePosixPath"):
+        if name.startswith(("pathlib.Path", "pathlib.Pure")) and last in (
+            "Path",
+            "PurePath",
+            "PosixPath",
+            "PurePosixPath",
+        ):
             return self._path(args)
         if name == "os.path.join":
             return self._path(args)
-        if name in ("shutil.copy", "shutil.copyfile", "shutil.copy2", "shutil.move", "os.rename", "os.replace") and len(args) > 1:
+        if (
+            name in ("shutil.copy", "shutil.copyfile", "shutil.copy2", "shutil.move", "os.rename", "os.replace")
+            and len(args) > 1
+        ):
             self.write_file(args[1], self.read_file(args[0]), add=False)
             return EMPTY
-        if name in ("json.loads", "yaml.safe_load", "yaml.load", "ast.literal_eval") and args and args[0].text is not None:
+        if (
+            name in ("json.loads", "yaml.safe_load", "yaml.load", "ast.literal_eval")
+            and args
+            and args[0].text is not None
+        ):
             return self.parse_json(args[0].text)
         if name in ("json.dumps", "yaml.dump", "pprint.pformat") and args:
             return replace(args[0], parts=None, const=f.NOTHING)
@@ -231,14 +263,40 @@ class Calling(Shell):
             marks = marks | {"sorted" if last.startswith("sort") else "max" if "max" in last else "min"}
         if last in ("mean", "fmean", "average", "nanmean", "median"):
             marks = marks | {"mean"}
-        if last in ("array", "asarray", "list", "tuple", "tensor", "Series", "sorted", "deepcopy", "copy", "round", "reversed") and len(args) >= 1:
+        if (
+            last
+            in (
+                "array",
+                "asarray",
+                "list",
+                "tuple",
+                "tensor",
+                "Series",
+                "sorted",
+                "deepcopy",
+                "copy",
+                "round",
+                "reversed",
+            )
+            and len(args) >= 1
+        ):
             keeps = replace(first, marks=first.marks | marks, parts=first.parts, names=first.names)
             return replace(keeps, items=None) if last == "reversed" else keeps
         if last == "DataFrame" and (first.fields is not None or first.items is not None):
             return replace(first, marks=first.marks | marks)
         if last in ("float", "int", "Decimal", "str", "float64", "float32", "double"):
             return self._convert(last, first, marks)
-        if last in ("read", "reads", "search", "match", "findall", "sub", "split", "fullmatch", "finditer") and name.startswith("re."):
+        if last in (
+            "read",
+            "reads",
+            "search",
+            "match",
+            "findall",
+            "sub",
+            "split",
+            "fullmatch",
+            "finditer",
+        ) and name.startswith("re."):
             texts = args[1:] if last != "sub" else args[1:3]
             return replace(f.merged([_digits_of(text) for text in texts]), marks=marks)
         result = f.merged(values)
@@ -251,8 +309,17 @@ class Calling(Shell):
                 return f.constant(float(numbers[0]), self.current)
             return Flow(frozenset({f.LITERAL}), numbers)
         if last == "str":
-            return f.text_flow([first]) if first.parts is not None else f.text_flow([first if first.kinds or first.fields else UNKNOWN])
-        return replace(first, parts=None, marks=first.marks | marks, const=first.const if not isinstance(first.const, str) else f.NOTHING)
+            return (
+                f.text_flow([first])
+                if first.parts is not None
+                else f.text_flow([first if first.kinds or first.fields else UNKNOWN])
+            )
+        return replace(
+            first,
+            parts=None,
+            marks=first.marks | marks,
+            const=first.const if not isinstance(first.const, str) else f.NOTHING,
+        )
 
     def _builtin(self, name: str, node: ast.Call, args: list[Flow], keywords: dict[str, Flow]) -> Flow:
         first = args[0] if args else EMPTY
@@ -269,12 +336,20 @@ class Calling(Shell):
         if name in ("exec", "eval"):
             return self._evaluate(name, first)
         if name == "range":
-            const = range(first.const) if len(args) == 1 and isinstance(first.const, int) and 0 <= first.const < 10**12 else f.NOTHING
+            const = (
+                range(first.const)
+                if len(args) == 1 and isinstance(first.const, int) and 0 <= first.const < 10**12
+                else f.NOTHING
+            )
             return Flow(frozenset({f.COUNTER}), const=const)
         if name == "enumerate" and args:
             inner = f.element(first)
-            return replace(f.merged(args), items=None, kinds=first.kinds, fields=None) if first.items is None else replace(
-                f.merged(args), items=(replace(f.merged(args), items=(Flow(frozenset({f.COUNTER})), inner)),)
+            return (
+                replace(f.merged(args), items=None, kinds=first.kinds, fields=None)
+                if first.items is None
+                else replace(
+                    f.merged(args), items=(replace(f.merged(args), items=(Flow(frozenset({f.COUNTER})), inner)),)
+                )
             )
         if name == "zip":
             pair = tuple(f.element(arg) for arg in args)
@@ -318,7 +393,11 @@ class Calling(Shell):
 
     def _set_attribute(self, node: ast.Call, base: Flow, name: str, value: Flow) -> None:
         imported = bool(base.function is not None and base.function.dotted)
-        target = f"{base.function.dotted}.{name}" if base.function is not None and base.function.dotted else f"{self.dotted(node.args[0])}.{name}"
+        target = (
+            f"{base.function.dotted}.{name}"
+            if base.function is not None and base.function.dotted
+            else f"{self.dotted(node.args[0])}.{name}"
+        )
         fake = ast.Attribute(value=node.args[0], attr=name, ctx=ast.Store())
         ast.copy_location(fake, node)
         self.assign(fake, value)
@@ -357,7 +436,9 @@ class Calling(Shell):
             parts.append(self._piece(arg))
         text = f.text_flow(parts)
         target = keywords.get("file")
-        if target is not None and (target.path is not None or (target.function is None and not target.kinds <= {f.COMPUTED})):
+        if target is not None and (
+            target.path is not None or (target.function is None and not target.kinds <= {f.COMPUTED})
+        ):
             self.write_file(target, text)
             return
         self.emit("print", node, text.parts or ())
@@ -411,10 +492,16 @@ class Calling(Shell):
 
     def _run_program(self, name: str, args: list[Flow], keywords: dict[str, Flow]) -> Flow:
         first = args[0] if args else keywords.get("args", EMPTY)
-        texts: list[str | None] = [first.text] if first.text is not None else [i.text for i in first.items] if first.items else []
+        texts: list[str | None] = (
+            [first.text] if first.text is not None else [i.text for i in first.items] if first.items else []
+        )
         if not texts and first.parts is not None:
             texts = ["".join(part if isinstance(part, str) else "x" for part in first.parts)]
-        caught = name.endswith(("check_output", "getoutput", "getstatusoutput", "popen")) or "capture_output" in keywords or "stdout" in keywords
+        caught = (
+            name.endswith(("check_output", "getoutput", "getstatusoutput", "popen"))
+            or "capture_output" in keywords
+            or "stdout" in keywords
+        )
         if not texts:
             return self._program()
         if len(texts) == 1 and texts[0] is not None:
@@ -508,12 +595,20 @@ class Calling(Shell):
                 return replace(f.merged(base.fields.values()), items=tuple(base.fields.values()))
             if base.text is not None and not args:
                 return base
-            moved = self._moving(name, [base, *args] if name in ("clip", "fillna", "where", "replace") else [base], keywords)
+            moved = self._moving(
+                name, [base, *args] if name in ("clip", "fillna", "where", "replace") else [base], keywords
+            )
             return replace(moved, parts=None, names=base.names, items=moved.items, const=f.NOTHING)
         if name == "update" and args:
             self._show(node, args)
         self._note_call(dotted, node, args, keywords)
-        if isinstance(func.value, ast.Name) and name in ("fit", "train", "load_state_dict", "partial_fit", "fit_transform"):
+        if isinstance(func.value, ast.Name) and name in (
+            "fit",
+            "train",
+            "load_state_dict",
+            "partial_fit",
+            "fit_transform",
+        ):
             held = self.lookup(func.value.id)
             if held is not None and not (held.function and held.function.dotted):
                 self.bind(func.value.id, replace(f.opaque([held, *args], self.current), names=held.names))
@@ -531,11 +626,38 @@ class Calling(Shell):
             return EMPTY
         if name == "open":
             return self._open([base, *args], {})
-        if name in ("glob", "rglob", "iterdir", "walk", "joinpath", "with_suffix", "with_name", "resolve", "absolute", "expanduser", "parent"):
+        if name in (
+            "glob",
+            "rglob",
+            "iterdir",
+            "walk",
+            "joinpath",
+            "with_suffix",
+            "with_name",
+            "resolve",
+            "absolute",
+            "expanduser",
+            "parent",
+        ):
             if name == "joinpath":
                 return self._path([base, *args])
-            return replace(base, path="?" if name not in ("resolve", "absolute", "expanduser") else base.path, const=f.NOTHING)
-        if name in ("exists", "is_file", "is_dir", "stat", "mkdir", "unlink", "close", "flush", "seek", "endswith", "startswith", "match"):
+            return replace(
+                base, path="?" if name not in ("resolve", "absolute", "expanduser") else base.path, const=f.NOTHING
+            )
+        if name in (
+            "exists",
+            "is_file",
+            "is_dir",
+            "stat",
+            "mkdir",
+            "unlink",
+            "close",
+            "flush",
+            "seek",
+            "endswith",
+            "startswith",
+            "match",
+        ):
             return UNKNOWN if name not in ("mkdir", "close", "flush", "seek", "unlink") else EMPTY
         return None
 
@@ -567,10 +689,26 @@ class Calling(Shell):
             if held is not None and not (held.function is not None and held.function.dotted):
                 if root is not func.value:
                     all_of = f.merged([held, *args])
-                    self.bind(root.id, replace(held, kinds=all_of.kinds, literals=all_of.literals, marks=all_of.marks, const=f.NOTHING, items=None))
+                    self.bind(
+                        root.id,
+                        replace(
+                            held,
+                            kinds=all_of.kinds,
+                            literals=all_of.literals,
+                            marks=all_of.marks,
+                            const=f.NOTHING,
+                            items=None,
+                        ),
+                    )
                 else:
                     items = None
-                    if name == "append" and args and base.items is not None and not self.loops and len(base.items) < 500:
+                    if (
+                        name == "append"
+                        and args
+                        and base.items is not None
+                        and not self.loops
+                        and len(base.items) < 500
+                    ):
                         items = (*base.items, args[0])
                     self.bind(root.id, replace(both, fields=fields, items=items))
         return EMPTY
@@ -589,6 +727,9 @@ class Calling(Shell):
     ) -> Flow:
         if not noted:
             self._note_call(name, node, args, keywords)
+        if name.rsplit(".", 1)[-1] == "update_display":
+            self._show(node, args[:1])
+            return EMPTY
         if name not in known.QUIET:
             self.records.opaque.add(self.current)
         for value in (*args, *keywords.values()):
@@ -630,7 +771,11 @@ class Calling(Shell):
             elif low in ("frac", "fraction") and isinstance(value.const, float) and 0 < value.const < 1:
                 marks.add("part")
         for value in args:
-            if value.text is not None and value.text.lower() in SPLITS and last not in ("get", "print", "split", "replace"):
+            if (
+                value.text is not None
+                and value.text.lower() in SPLITS
+                and last not in ("get", "print", "split", "replace")
+            ):
                 marks.add(f"split:{SPLITS[value.text.lower()]}")
             if last in _CUTTING:
                 if isinstance(value.const, int) and not isinstance(value.const, bool) and value.const > 0:
@@ -663,7 +808,11 @@ def _is_array(name: str, args: list[Flow], keywords: dict[str, Flow]) -> bool:
             return True
     for value in args:
         sizes += [item.const for item in value.items or () if isinstance(item.const, int)]
-        if not value.known and not value.items and name.rsplit(".", 1)[-1] in ("randn", "rand", "random", "standard_normal"):
+        if (
+            not value.known
+            and not value.items
+            and name.rsplit(".", 1)[-1] in ("randn", "rand", "random", "standard_normal")
+        ):
             return True
     total = 1
     for number in sizes:

@@ -79,7 +79,20 @@ class Expressions(Calling):
                 owner = base if base.function is None else None
                 field = replace(field, function=replace(field.function, owner=owner))
             return replace(field, names=names, marks=field.marks | base.marks)
-        if node.attr in ("T", "values", "loc", "iloc", "at", "iat", "real", "data", "columns", "index", "cells", "outputs"):
+        if node.attr in (
+            "T",
+            "values",
+            "loc",
+            "iloc",
+            "at",
+            "iat",
+            "real",
+            "data",
+            "columns",
+            "index",
+            "cells",
+            "outputs",
+        ):
             return replace(base, names=names)
         if node.attr in ("parent", "name", "stem", "suffix", "parts") and base.path is not None:
             return replace(base, names=names)
@@ -122,7 +135,9 @@ class Expressions(Calling):
         if isinstance(node.slice, ast.Compare | ast.BoolOp):
             return replace(f.opaque((base, key)), marks=base.marks | key.marks)
         one = f.element(base)
-        return replace(one, names=names, marks=one.marks | marks, files=base.files, kinds=one.kinds | (key.kinds & {f.COUNTER}))
+        return replace(
+            one, names=names, marks=one.marks | marks, files=base.files, kinds=one.kinds | (key.kinds & {f.COUNTER})
+        )
 
     def _of_slice(self, node: ast.Slice) -> Flow:
         return EMPTY
@@ -141,7 +156,9 @@ class Expressions(Calling):
             path = f"{left.path.rstrip('/')}/{tail}".lstrip("/") if left.path else tail
             if left.path and left.path.startswith("/"):
                 path = "/" + path
-            return replace(left, path=path if right.known else "?", const=path if right.known else f.NOTHING, parts=None)
+            return replace(
+                left, path=path if right.known else "?", const=path if right.known else f.NOTHING, parts=None
+            )
         both = f.merged((left, right))
         if isinstance(op, ast.Mult | ast.Div | ast.Pow | ast.Mod | ast.FloorDiv):
             # A factor is no part of the value: only literals of the side that is more than a literal go on.
@@ -165,12 +182,23 @@ class Expressions(Calling):
                 const = _FOLD[type(op)](left.const, right.const)
             except (ArithmeticError, ValueError):
                 const = f.NOTHING
-        elif isinstance(op, ast.Pow) and _number(left) and _number(right) and abs(right.const) <= 64 and abs(left.const) < 1e6:
+        elif (
+            isinstance(op, ast.Pow)
+            and _number(left)
+            and _number(right)
+            and abs(right.const) <= 64
+            and abs(left.const) < 1e6
+        ):
             try:
                 const = left.const**right.const
             except ArithmeticError:
                 const = f.NOTHING
-        elif isinstance(op, ast.Mult) and isinstance(left.const, str) and isinstance(right.const, int) and right.const < 200:
+        elif (
+            isinstance(op, ast.Mult)
+            and isinstance(left.const, str)
+            and isinstance(right.const, int)
+            and right.const < 200
+        ):
             return f.constant(left.const * right.const, self.current)
         kinds = both.kinds
         if f.COUNTER in kinds and f.COMPUTED not in kinds:
@@ -252,6 +280,10 @@ class Expressions(Calling):
             flows.append(right)
         if all(_number(flow) for flow in flows) and len(flows) == 2:
             return EMPTY
+        both = f.merged(flows, literals=False)
+        if f.RANDOM in both.kinds and both.kinds <= {f.LITERAL, f.RANDOM}:
+            # Comparing noise with noise measures nothing.
+            return replace(both, names=())
         return f.opaque(flows, self.current)
 
     def compared(self, node: ast.AST, left: Flow, right: Flow) -> None:
@@ -305,7 +337,11 @@ class Expressions(Calling):
                 inner = self.value(value.value)
                 # `{acc=}` comes as text and value already; what stands in a format (a width) is no result.
                 part = self.hole(inner)
-                if isinstance(part, Flow) and isinstance(value.format_spec, ast.JoinedStr) and _shows_percent(value.format_spec):
+                if (
+                    isinstance(part, Flow)
+                    and isinstance(value.format_spec, ast.JoinedStr)
+                    and _shows_percent(value.format_spec)
+                ):
                     part = part.with_marks("percent")
                 parts.append(part)
         return f.text_flow(parts)

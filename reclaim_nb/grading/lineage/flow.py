@@ -147,7 +147,7 @@ def opaque(flows: Iterable[Flow], cell: str = "") -> Flow:
     """Return the result of unseen work on values: computed; what was said about them stays said."""
     both = merged(flows, literals=False)
     cells = both.cells | {cell} if cell else both.cells
-    return Flow(kinds=frozenset({COMPUTED}), marks=both.marks, cells=cells, names=both.names)
+    return Flow(kinds=frozenset({COMPUTED}), marks=both.marks, cells=cells)
 
 
 def constant(value: Any, cell: str = "") -> Flow:
@@ -178,7 +178,9 @@ def from_json(value: Any, cell: str = "") -> Flow:
 
 def numbers_in(text: str) -> tuple[Decimal, ...]:
     """Return the numbers written in a text."""
-    found = (_decimal(match[0].replace(",", "").replace("_", "")) for match in _NUMBER.finditer(text[:20000]) if match[0])
+    found = (
+        _decimal(match[0].replace(",", "").replace("_", "")) for match in _NUMBER.finditer(text[:20000]) if match[0]
+    )
     return _few(number for number in found if number is not None)
 
 

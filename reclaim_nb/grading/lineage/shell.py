@@ -10,17 +10,20 @@ from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.flow import EMPTY, Flow
 from reclaim_nb.grading.lineage.records import Command, Emission
 from reclaim_nb.grading.lineage.state import State
+from reclaim_nb.grading.words import words
 
-_MOVERS = frozenset(
-    "cat head tail less more grep egrep fgrep rg sed awk gawk jq yq cut sort uniq tr strings nl tac paste column fold "
-    "tee xargs bc dc zcat gunzip xmllint base64 od xxd rev "
-    "hexdump".split()
+_MOVERS = words(
+    """
+    cat head tail less more grep egrep fgrep rg sed awk gawk jq yq cut sort uniq tr strings nl tac paste column
+    fold tee xargs bc dc zcat gunzip xmllint base64 od xxd rev hexdump
+    """
 )
-_SILENT = frozenset(
-    "cd mkdir rm ls pwd export set unset source . pip pip3 uv conda mamba apt apt-get git wget curl chmod chown touch "
-    "ln true false sleep kill wait "
-    "nvidia-smi df du free which date uname test [ : exit rsync tar unzip zip find wc md5sum sha256sum stat file "
-    "make cmake nproc lscpu env printenv tree diff exec trap ulimit alias".split()
+_SILENT = words(
+    """
+    cd mkdir rm ls pwd export set unset source . pip pip3 uv conda mamba apt apt-get git wget curl chmod chown
+    touch ln true false sleep kill wait nvidia-smi df du free which date uname test [ : exit rsync tar unzip zip
+    find wc md5sum sha256sum stat file make cmake nproc lscpu env printenv tree diff exec trap ulimit alias
+    """
 )
 _PYTHON = re.compile(r"^(?:\S*/)?(?:python|python3|python3\.\d+|pypy3?|ipython3?)$")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(.*?)\n\s*\2[ \t]*(?=\n|$)", re.DOTALL)
@@ -85,11 +88,25 @@ class Shell(State):
         while words and (match := _ASSIGN.match(words[0])) is not None:
             variables[match[1]] = self._expand(match[2], variables, python_names)
             words = words[1:]
-        while words and words[0] in ("sudo", "time", "nohup", "env", "stdbuf", "nice", "timeout", "exec", "command", "bash", "sh"):
+        while words and words[0] in (
+            "sudo",
+            "time",
+            "nohup",
+            "env",
+            "stdbuf",
+            "nice",
+            "timeout",
+            "exec",
+            "command",
+            "bash",
+            "sh",
+        ):
             if words[0] in ("bash", "sh"):
                 return self._script(words[1:], document, variables, python_names, piped)
             words = words[1:]
-            while words and (words[0].startswith("-") or re.fullmatch(r"[\d.]+[smh]?", words[0]) or _ASSIGN.match(words[0])):
+            while words and (
+                words[0].startswith("-") or re.fullmatch(r"[\d.]+[smh]?", words[0]) or _ASSIGN.match(words[0])
+            ):
                 words = words[1:]
         if not words:
             return EMPTY
@@ -117,7 +134,9 @@ class Shell(State):
             return
         value = match[2] if match[2] is not None else after
         if re.fullmatch(r"-?\d+(?:\.\d+)?", value or ""):
-            self.note_setting(match[1].replace("-", "_").rsplit(".", 1)[-1], f.constant(float(value) if "." in value else int(value)))
+            self.note_setting(
+                match[1].replace("-", "_").rsplit(".", 1)[-1], f.constant(float(value) if "." in value else int(value))
+            )
 
     def note_setting(self, name: str, value: Flow) -> None:
         """Note a number given by name; the statements' half does."""
@@ -171,7 +190,11 @@ class Shell(State):
             self.write_file(f.constant(words[-1]), self.read_file(f.constant(words[-2])), add=False)
             return EMPTY
         if program in _SILENT:
-            return replace(f.UNKNOWN, marks=frozenset({"listing"})) if program in ("ls", "du", "wc", "git", "pip") else EMPTY
+            return (
+                replace(f.UNKNOWN, marks=frozenset({"listing"}))
+                if program in ("ls", "du", "wc", "git", "pip")
+                else EMPTY
+            )
         if program in ("perl", "node", "ruby", "Rscript", "php") and "-e" in words:
             code = words[words.index("-e") + 1] if words.index("-e") + 1 < len(words) else ""
             if _INLINE_NUMBERS.search(code):
@@ -201,9 +224,12 @@ class Shell(State):
                 if f.RELEASE in value.kinds:
                     sources.append(self.read_file(value))
                 continue
-            if self.path_key(path) in self.files or self.is_shipped(path) or path.startswith("/release"):
-                sources.append(self.read_file(value))
-            elif re.search(r"[/*]|\.(?:json|csv|txt|log|md|ya?ml|tsv|out|jsonl)$", path):
+            if (
+                self.path_key(path) in self.files
+                or self.is_shipped(path)
+                or path.startswith("/release")
+                or re.search(r"[/*]|\.(?:json|csv|txt|log|md|ya?ml|tsv|out|jsonl)$", path)
+            ):
                 sources.append(self.read_file(value))
             elif self.shipped and "*" in path:
                 sources.append(Flow(frozenset({f.SHIPPED}), files=frozenset({path})))

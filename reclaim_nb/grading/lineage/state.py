@@ -152,7 +152,9 @@ class State:
 
     def text_content(self, text: str) -> Flow:
         """Return the content of a text written down in the source, read back."""
-        return Flow(frozenset({f.LITERAL}), f.numbers_in(text), const=text, parts=(text,), cells=frozenset({self.current}))
+        return Flow(
+            frozenset({f.LITERAL}), f.numbers_in(text), const=text, parts=(text,), cells=frozenset({self.current})
+        )
 
     def module(self, name: str) -> Flow:
         """Return an imported module; one that the notebook wrote itself is read."""

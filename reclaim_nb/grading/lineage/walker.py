@@ -191,8 +191,19 @@ class Walker(Expressions):
         elif name is not None:
             fields[name] = f.joined(fields.get(name, EMPTY), value)
         both = f.merged((held, value))
-        self.bind(root.id, replace(held, kinds=both.kinds, literals=both.literals, marks=both.marks, fields=fields or None,
-                                   files=both.files, const=f.NOTHING, items=None))
+        self.bind(
+            root.id,
+            replace(
+                held,
+                kinds=both.kinds,
+                literals=both.literals,
+                marks=both.marks,
+                fields=fields or None,
+                files=both.files,
+                const=f.NOTHING,
+                items=None,
+            ),
+        )
 
     def _patch(self, node: ast.AST, target: str, value: Flow, imported: bool) -> None:
         self.records.patches.append(Patch(self.current, getattr(node, "lineno", 0), target, imported, value))
@@ -200,7 +211,12 @@ class Walker(Expressions):
 
     def note_setting(self, name: str, value: Flow) -> None:
         """Note a number that is given to something by name."""
-        if value.known and isinstance(value.const, int | float) and not isinstance(value.const, bool) and value.literals:
+        if (
+            value.known
+            and isinstance(value.const, int | float)
+            and not isinstance(value.const, bool)
+            and value.literals
+        ):
             self.records.settings.append(Setting(self.current, self.order, name, Decimal(repr(value.const))))
 
     def _do_for(self, node: ast.For | ast.AsyncFor) -> None:
@@ -267,7 +283,9 @@ class Walker(Expressions):
         self.block(node.body)
         after = dict(self.names)
         for handler in node.handlers:
-            self.replace_names({**before, **{k: f.joined(v, before[k]) if k in before else v for k, v in after.items()}})
+            self.replace_names(
+                {**before, **{k: f.joined(v, before[k]) if k in before else v for k, v in after.items()}}
+            )
             if handler.name:
                 self.bind(handler.name, UNKNOWN)
             self.block(handler.body)
@@ -314,8 +332,13 @@ class Walker(Expressions):
         self.kept.append(node)
         bases = [self.value(base) for base in node.bases]
         inherited = next((base.fields for base in bases if base.fields), None)
-        self.bind(node.name, Flow(function=Function(node.name, node, tuple(self.scopes), cell=self.current),
-                                  fields={**(inherited or {}), **fields}))
+        self.bind(
+            node.name,
+            Flow(
+                function=Function(node.name, node, tuple(self.scopes), cell=self.current),
+                fields={**(inherited or {}), **fields},
+            ),
+        )
 
     def _do_return(self, node: ast.Return) -> None:
         value = self.value(node.value) if node.value is not None else EMPTY
@@ -388,5 +411,18 @@ def _is_main(test: ast.Compare) -> bool:
 
 def _harmless(decorator: ast.expr) -> bool:
     name = _name(decorator.func if isinstance(decorator, ast.Call) else decorator)
-    return name in ("no_grad", "inference_mode", "cache", "lru_cache", "jit", "njit", "dataclass", "staticmethod", "classmethod",
-                    "property", "wraps", "contextmanager", "torch")
+    return name in (
+        "no_grad",
+        "inference_mode",
+        "cache",
+        "lru_cache",
+        "jit",
+        "njit",
+        "dataclass",
+        "staticmethod",
+        "classmethod",
+        "property",
+        "wraps",
+        "contextmanager",
+        "torch",
+    )

@@ -1,0 +1,51 @@
+"""What the agent says against what its outputs show, in both directions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from reclaim_nb.grading import mentions as m
+from reclaim_nb.grading.candidates import candidates, same_number
+from reclaim_nb.grading.evidence import Evidence
+from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.provenance import provenance
+from reclaim_nb.grading.vocabulary import target_words
+from reclaim_nb.papers.card import PaperCard
+
+_SUCCESS = re.compile(
+    r"within (?:the )?(?:tolerance|band|criterion)|reproduc(?:ed|es|tion (?:succeeded|is successful|confirmed))|matches the paper|confirm(?:s|ed) the claim"
+    r"|(?:training|evaluation|run) (?:has )?finished|claim holds|as reported|consistent with the paper",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(r"\b(?:not|n't|no|cannot|fail(?:s|ed)?|unable|without|partial(?:ly)?)\b", re.IGNORECASE)
+
+
+def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
+    """Find claims of success or of a value that no output supports, and values that were handed in but never printed."""
+    words = target_words(card)
+    measured = [c for c in candidates(evidence, card) if provenance(c, card) in ("computed", "unknown")]
+    values = [c.number.value for c in measured if not set(c.against) - {"split"}]
+    found = []
+    for prose in evidence.self_report:
+        for number in m.numbers(prose.text):
+            if number.scene or number.reference or number.stat in ("bound", "gap", "spread"):
+                continue
+            near = bool(words.names(number.words)) or bool(re.search(r"\bat\s*$", prose.text[: number.offset]))
+            if near and not any(same_number(value, number.value) for value in values):
+                found.append(fact("claim_without_output", prose.cell, None, number.line.strip(), value=number.text))
+        if not values and (match := _SUCCESS.search(prose.text)) is not None:
+            start = prose.text.rfind("\n", 0, match.start()) + 1
+            end = prose.text.find("\n", match.end())
+            line = prose.text[start : end if end >= 0 else len(prose.text)]
+            if not _DENIAL.search(line):
+                found.append(fact("claim_without_output", prose.cell, None, line.strip()))
+    submission = evidence.submission
+    if submission is not None and submission.value is not None:
+        if not any(c.matches for c in candidates(evidence, card)) and submission.from_cell is None:
+            found.append(
+                fact("claim_without_output", None, None, submission.text, value=submission.text, handed_in=True)
+            )
+        elif not any(c.matches for c in candidates(evidence, card)):
+            found.append(fact("handed_in_unprinted", submission.from_cell, None, submission.text))
+    return found
