@@ -3,6 +3,9 @@
 Files are the truth and this is a cache: it can be deleted at any time, and is built anew when it is missing, damaged or
 of another version. Only attempts whose files have changed are read again, and of those only the first event, the end of
 the stream and the verdicts.
+
+Attempts that were made elsewhere and brought in have no stream of ours: their folder holds ``imported.json`` instead,
+whose ``row`` says what a row is to show. Whoever needs more of each attempt than a row adds tables (:class:`Derived`).
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -23,7 +26,9 @@ from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.reader import first_event, last_event
 
 INDEX = "index.sqlite"
-SCHEMA = 1
+IMPORTED = "imported.json"
+"""What an attempt folder holds instead of a stream when the attempt was brought in from elsewhere."""
+SCHEMA = 2
 """Raised whenever a row's meaning changes; an index of another number is built anew."""
 
 _LEVELS = 5
@@ -32,6 +37,8 @@ _LOCK = ".index.lock"
 _TAIL_BYTES = 262144
 _BUSY_SECONDS = 10.0
 _SPEND_KEYS = ("meter", "usage")
+_CHUNK = 500
+"""Attempts whose further tables are stored at a time: a first look that is cut short is not lost."""
 
 State = Literal["running", "ended", "dead_runner", "unreadable"]
 
@@ -55,6 +62,7 @@ class Row:
         submitted: what the agent handed in.
         outcome, cause, value, grader: of the newest verdict, None without one.
         verdicts: how many verdicts there are.
+        imported: made elsewhere and brought in; there is no stream of ours.
         problem: why the record cannot be read, None when it can.
         state: ``running``, ``ended``, ``dead_runner`` (neither ended nor held by a live runner) or ``unreadable``; it
             is found out at every look and never stored.
@@ -90,6 +98,7 @@ class Row:
     value: str | None = None
     grader: str | None = None
     verdicts: int = 0
+    imported: bool = False
     problem: str | None = None
     state: State = "ended"
 
@@ -103,6 +112,36 @@ class Row:
 
 
 _COLUMNS = tuple(field.name for field in fields(Row) if field.name != "state")
+
+
+_IMPORTABLE = frozenset(_COLUMNS) - {
+    *("path", "kernel", "unsandboxed", "outcome", "cause", "value", "grader"),
+    *("verdicts", "imported", "problem"),
+}
+"""What ``imported.json`` may say; outcomes stand in verdicts, and the rest is found out here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A further table of the index: what one function finds in an attempt folder, kept as long as its files stay.
+
+    Attributes:
+        name: of the table.
+        version: raised whenever what is found, or its meaning, changes; the table is then filled anew.
+        columns: names of the values in each row that ``read`` returns.
+        source: what is read, so that a new verdict does not have a long stream read again.
+        read: returns the rows of one attempt; what it raises of OSError, ValueError and RecordError makes it none.
+    """
+
+    name: str
+    version: int
+    columns: tuple[str, ...]
+    source: Literal["record", "verdicts"]
+    read: Callable[[AttemptFolder], Iterable[tuple[Any, ...]]]
+
+    @property
+    def table(self) -> str:
+        return f"{self.name}_{self.version}"
 
 
 class Index:
@@ -132,12 +171,64 @@ class Index:
         """
         if not self.runs.is_dir():
             raise RecordError(f"{self.runs}: no such folder; attempts are made by `reclaim run` and `reclaim demo`")
+        return self.read()[0]
+
+    def read(self, *tables: Derived) -> tuple[list[Row], dict[str, list[tuple[Any, ...]]]]:
+        """Return every attempt as :meth:`rows` does, and further tables of the same look.
+
+        Args:
+            tables: what is wanted beside the rows.
+
+        Returns:
+            the rows, and by the name of each table its rows: the path of the attempt, then the table's columns.
+
+        Raises:
+            RecordError: when there is no such folder.
+        """
+        if not self.runs.is_dir():
+            raise RecordError(f"{self.runs}: no such folder; attempts are made by `reclaim run` and `reclaim demo`")
         stamps = dict(_stamps(self.runs))
-        rows = self._cached(lambda database: self._refresh(database, stamps))
-        return sorted(map(self._with_state, rows), key=lambda row: row.path)
+
+        def work(database: sqlite3.Connection) -> tuple[list[Row], dict[str, list[tuple[Any, ...]]]]:
+            rows = self._refresh(database, stamps)
+            return rows, {table.name: self._derive(database, table, stamps) for table in tables}
+
+        rows, derived = self._cached(work)
+        return sorted(map(self._with_state, rows), key=lambda row: row.path), derived
+
+    def _derive(self, database: sqlite3.Connection, table: Derived, stamps: dict[str, str]) -> list[tuple[Any, ...]]:
+        _make_table(database, table)
+        wanted = {path: _part(stamp, table.source) for path, stamp in stamps.items()}
+        known: dict[str, str] = dict(database.execute(f"SELECT path, stamp FROM {table.table}_stamps"))
+        gone = [(path,) for path in known.keys() - wanted]
+        changed = [path for path, stamp in wanted.items() if known.get(path) != stamp]
+        if gone:
+            with database:
+                database.executemany(f"DELETE FROM {table.table} WHERE path = ?", gone)
+                database.executemany(f"DELETE FROM {table.table}_stamps WHERE path = ?", gone)
+        marks = ", ".join("?" * (len(table.columns) + 1))
+        for start in range(0, len(changed), _CHUNK):
+            chunk = changed[start : start + _CHUNK]
+            found = [(path, *values) for path in chunk for values in self._found(table, path)]
+            with database:
+                database.executemany(f"DELETE FROM {table.table} WHERE path = ?", [(path,) for path in chunk])
+                database.executemany(f"INSERT INTO {table.table} VALUES ({marks})", found)
+                database.executemany(
+                    f"INSERT OR REPLACE INTO {table.table}_stamps VALUES (?, ?)",
+                    [(path, wanted[path]) for path in chunk],
+                )
+        rows = database.execute(f"SELECT * FROM {table.table} ORDER BY rowid").fetchall()
+        # Another process with an older look may have added what is gone, or taken away what is new.
+        return rows if not gone and len(known) == len(wanted) else [row for row in rows if row[0] in wanted]
+
+    def _found(self, table: Derived, path: str) -> list[tuple[Any, ...]]:
+        try:
+            return list(table.read(AttemptFolder(self.runs / path)))
+        except (RecordError, OSError, ValueError):
+            return []
 
     def _with_state(self, row: Row) -> Row:
-        if row.reason is not None:
+        if row.reason is not None or row.imported:
             return row  # ended, which is what a row says by itself
         if is_held(AttemptFolder(self.runs / row.path)):
             return replace(row, state="running")
@@ -201,6 +292,8 @@ def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
         again=int(again) if again.isdigit() else 1,
     )
     try:
+        if (folder.path / IMPORTED).exists() and not folder.stream.exists():
+            return _with_verdict(_imported(place, read_imported(folder)), folder)
         first = first_event(folder.stream)
         row = _with_spec(replace(place, started=first.time), first.data["spec"])
         row = _with_end(row, folder)
@@ -208,6 +301,22 @@ def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
         text = str(problem) if isinstance(problem, RecordError) else f"{type(problem).__name__}: {problem}"
         row = replace(place, problem=text)
     return _with_verdict(row, folder)
+
+
+def read_imported(folder: AttemptFolder) -> dict[str, Any]:
+    """Return what an imported attempt's folder says of it.
+
+    Raises:
+        RecordError: when it says nothing that can be read.
+    """
+    path = folder.path / IMPORTED
+    try:
+        document = json.loads(path.read_text("utf-8"))
+        if isinstance(document, dict) and isinstance(document.get("row"), dict):
+            return document
+    except (OSError, ValueError) as problem:
+        raise RecordError(f"{path}: cannot be read ({problem}); import it again") from problem
+    raise RecordError(f"{path}: holds no row; import it again")
 
 
 def read_verdict(folder: AttemptFolder) -> dict[str, Any] | None:
@@ -246,6 +355,13 @@ def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
         unit=str(target["unit"]),
         budget_hours=_text(spec["limits"]["budget_hours"]),
     )
+
+
+def _imported(row: Row, document: dict[str, Any]) -> Row:
+    given = {name: value for name, value in document["row"].items() if name in _IMPORTABLE}
+    if "repeat" in given:
+        given["repeat"] = int(given["repeat"])
+    return replace(row, imported=True, **given)
 
 
 def _with_end(row: Row, folder: AttemptFolder) -> Row:
@@ -302,7 +418,7 @@ def _stamps(runs: Path) -> Iterator[tuple[str, str]]:
     for path, name in level:
         marks = []
         for entry in _entries(path):
-            is_stream = entry.name == "stream.jsonl"
+            is_stream = entry.name in ("stream.jsonl", IMPORTED)
             if is_stream or (entry.name.startswith("verdict.") and entry.name.endswith(".json")):
                 try:
                     facts = entry.stat()
@@ -311,6 +427,12 @@ def _stamps(runs: Path) -> Iterator[tuple[str, str]]:
                 marks.append((not is_stream, entry.name, facts.st_size, facts.st_mtime_ns))
         if marks and not min(marks)[0]:  # without a stream it is no attempt
             yield name, json.dumps([mark[1:] for mark in sorted(marks)])
+
+
+def _part(stamp: str, source: str) -> str:
+    """Return what a stamp says of an attempt's record alone, or of its verdicts alone."""
+    marks = [mark for mark in json.loads(stamp) if mark[0].startswith("verdict.") == (source == "verdicts")]
+    return json.dumps(marks)
 
 
 def _folders(path: str) -> list[os.DirEntry[str]]:
@@ -352,6 +474,20 @@ def _database(path: Path | None) -> Iterator[sqlite3.Connection]:
         database.close()
 
 
+def _make_table(database: sqlite3.Connection, table: Derived) -> None:
+    """Make a further table where it is missing, and drop what an older version of it left."""
+    have = {str(name) for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if f"{table.table}_stamps" in have:
+        return
+    with database:
+        for name in have:
+            if name.startswith(f"{table.name}_"):
+                database.execute(f"DROP TABLE {name}")
+        database.execute(f"CREATE TABLE IF NOT EXISTS {table.table} ({', '.join(('path', *table.columns))})")
+        database.execute(f"CREATE INDEX IF NOT EXISTS {table.table}_path ON {table.table} (path)")
+        database.execute(f"CREATE TABLE IF NOT EXISTS {table.table}_stamps (path TEXT PRIMARY KEY, stamp)")
+
+
 def _from_columns(columns: tuple[Any, ...]) -> Row:
     values = dict(zip(_COLUMNS, columns, strict=True))
     for name in ("repeat", "again", "verdicts", "unsandboxed"):
@@ -360,7 +496,8 @@ def _from_columns(columns: tuple[Any, ...]) -> Row:
     for name in ("path", "batch", "suite", "paper", "agent"):
         if not isinstance(values[name], str):
             raise sqlite3.DatabaseError(f"index: {name} is {values[name]!r}")
-    return Row(**{**values, "unsandboxed": bool(values["unsandboxed"])})
+    flags = {name: bool(values[name]) for name in ("unsandboxed", "imported")}
+    return Row(**{**values, **flags})
 
 
 def _text(value: Any) -> str | None:
