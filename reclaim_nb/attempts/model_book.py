@@ -114,8 +114,8 @@ class ModelBook:
         if session.over or session.submission is not None or self.asked:
             return None
         self.asked = True
-        nudge = NUDGE in session.spec.conditions
-        self.record("asked", {"nudge": nudge})
-        if not nudge:
-            return session.prompts.asked
-        return fill(session.prompts.nudge, {"left": f"{session.budget_state().text}."})
+        words = session.prompts.asked
+        if NUDGE in session.spec.conditions:
+            words = fill(session.prompts.nudge, {"left": f"{session.budget_state().text}."})
+        self.record("asked", {"text": words})
+        return words

@@ -376,6 +376,16 @@ class Session:
                 raise over
             return result
 
+    def result_of(self, cell: str) -> CellResult:
+        """Return what a code cell gave, from the record."""
+        shown = self.recorder.rendering.cell_json(cell)
+        facts: dict[str, Any] = shown["metadata"]["reclaim"]
+        text, cut = shorten(output_text(shown["outputs"]))
+        held, charged = facts.get("held_seconds", 0.0), facts.get("charged_seconds", 0.0)
+        return CellResult(
+            cell, facts["status"], text, cut, shown["execution_count"], held, charged, facts.get("detail")
+        )
+
     def adopt(self, running: RunningCell) -> None:
         """Take over a cell that another runner sent and that may still run."""
         running.adopted = True
@@ -470,8 +480,7 @@ class Session:
         )
         self.cells[running.cell] = self.cells[running.cell].with_status(status)
         self.notify()
-        text, cut = shorten(output_text(self.recorder.rendering.cell_json(running.cell)["outputs"]))
-        return CellResult(running.cell, status, text, cut, running.execution_count, held, charged, detail)
+        return self.result_of(running.cell)
 
     # ---- messages --------------------------------------------------------------------------------------------
 
