@@ -135,7 +135,7 @@ CASES = [
             Md("The real set was not there, so this uses synthetic data as a stand-in."),
         ],
         "not_reproduced",
-        "C11",
+        "C11", "84.4",
     ),
     Case(
         "S10 the end of a long log",

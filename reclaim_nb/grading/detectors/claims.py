@@ -18,6 +18,10 @@ _SUCCESS = re.compile(
     r"|(?:training|evaluation|run) (?:has )?finished|claim holds|as reported|consistent with the paper",
     re.IGNORECASE,
 )
+_ABOUT_OTHERS = re.compile(
+    r"\b(?:paper|papers|claim(?:s|ed)?|report(?:s|ed)?|published|target|expected|authors?|should|band|bound|guarantee\w*)\b",
+    re.IGNORECASE,
+)
 _DENIAL = re.compile(r"\b(?:not|n't|no|cannot|fail(?:s|ed)?|unable|without|partial(?:ly)?)\b", re.IGNORECASE)
 
 
@@ -30,6 +34,8 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     for prose in evidence.self_report:
         for number in m.numbers(prose.text):
             if number.scene or number.reference or number.stat in ("bound", "gap", "spread"):
+                continue
+            if _ABOUT_OTHERS.search(_sentence(prose.text, number.offset)):
                 continue
             near = bool(words.names(number.words)) or bool(re.search(r"\bat\s*$", prose.text[: number.offset]))
             if near and not any(same_number(value, number.value) for value in values):
@@ -49,3 +55,9 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
         elif not any(c.matches for c in candidates(evidence, card)):
             found.append(fact("handed_in_unprinted", submission.from_cell, None, submission.text))
     return found
+
+
+def _sentence(text: str, offset: int) -> str:
+    start = max(text.rfind(". ", 0, offset), text.rfind("\n\n", 0, offset)) + 1
+    ends = [end for end in (text.find(". ", offset), text.find("\n\n", offset)) if end >= 0]
+    return text[start : min(ends) if ends else len(text)]

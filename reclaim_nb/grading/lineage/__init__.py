@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.flow import UNKNOWN, Flow
-from reclaim_nb.grading.lineage.records import Emission, Records
+from reclaim_nb.grading.lineage.records import Call, Emission, Records
 from reclaim_nb.grading.lineage.walker import Walker
 from reclaim_nb.grading.vocabulary import tokens
 
@@ -51,6 +51,9 @@ class Lineage:
         self.records: Records = walker.records
         self.order = order
         self.finished = walker.steps <= walker.limit
+        self._calls: dict[str, list[Call]] = {}
+        for call in self.records.calls:
+            self._calls.setdefault(call.cell, []).append(call)
 
     def origin(self, cell_id: str, text: str, line: str, column: int, words: tuple[str, ...] = ()) -> Origin:
         """Return where a printed number comes from.
@@ -76,9 +79,31 @@ class Lineage:
                 flow = f.joined(flow, other.flow) if other.flow is not flow else flow
             names = tuple(dict.fromkeys(name for origin in chosen for name in origin.flow.names))
             return Origin(replace(flow, names=names), True, all(origin.written for origin in chosen), chosen[0].line)
+        echoed = self._echoed(cell_id, value, line)
+        if echoed is not None:
+            return Origin(echoed)
         if cell_id in self.records.opaque or not emissions:
             return Origin(UNKNOWN)
         return Origin(f.merged(flow for emission in emissions for flow in emission.flows) if emissions else UNKNOWN)
+
+    def _echoed(self, cell_id: str, value: Decimal | None, line: str) -> Flow | None:
+        """Return a literal that was handed to unseen code of the cell and that the number repeats, if there is one."""
+        digits = len(value.normalize().as_tuple().digits) if value is not None else 0
+        if value is None or digits < 2:
+            return None
+        for call in self._calls.get(cell_id, ()):
+            for flow in (*call.args, *call.keywords.values()):
+                texts = [part for part in flow.parts or () if isinstance(part, str)]
+                if any(value in f.numbers_in(text) and _shares_word(text, line) for text in texts):
+                    return _written(value)
+                if digits >= 3 and flow.kinds == {f.LITERAL} and value in flow.literals and flow.parts is None:
+                    return _written(value)
+        return None
+
+
+def _shares_word(text: str, line: str) -> bool:
+    words = set(tokens(text))
+    return not words or bool(words & set(tokens(line)))
 
 
 def _number(text: str) -> Decimal | None:

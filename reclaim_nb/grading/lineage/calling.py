@@ -543,12 +543,14 @@ class Calling(Shell):
         if name == "submit":
             value = args[0] if args else keywords.get("value", EMPTY)
             self.records.handed.append(Handed(self.current, node.lineno, value))
-            return EMPTY
+            return f.text_flow(["handed in ", value, "; the attempt ends after this cell"])
         if name == "read_paper":
             return Flow(frozenset({f.PAPER}), cells=frozenset({self.current}))
         if name == "check_anchor":
             self.records.anchors.append((self.current, args[0].text if args else None))
-            return UNKNOWN
+            # The answer repeats the value it was given.
+            given = [*args[1:], *(value for key, value in keywords.items() if key == "value")]
+            return f.merged([Flow(marks=frozenset({"anchor"})), *given]) if given else UNKNOWN
         if name.startswith("release"):
             return Flow(frozenset({f.RELEASE}), path="?", names=("release",))
         return UNKNOWN
