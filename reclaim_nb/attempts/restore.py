@@ -192,4 +192,4 @@ def _recorded_status(running: RunningCell) -> tuple[str, str | None]:
     reply = running.reply or {}
     if reply.get("status") == "ok":
         return "ok", None
-    return "error", f"{reply.get('ename', '')}: {str(reply.get('evalue', ''))[:300]}"
+    return "error", running.error_text()

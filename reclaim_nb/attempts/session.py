@@ -579,7 +579,7 @@ def _status(running: RunningCell) -> tuple[str, str | None]:
         return "ok", running.detail
     if running.stopping is not None:
         return running.stopping, running.detail
-    return "error", f"{running.reply.get('ename', '')}: {str(running.reply.get('evalue', ''))[:300]}"
+    return "error", running.error_text()
 
 
 def _kernel_config(spec: AttemptSpec) -> KernelConfig:
