@@ -32,7 +32,7 @@ def list_papers(
         screen.print_json({"papers": [_facts(loaded) for one in suites for loaded in one], "broken": broken})
         return
     console = screen.screen()
-    table = screen.table("paper", "tier", "target", "budget", "title")
+    table = screen.table("paper", "tier", "target", "budget", "title", whole="paper")
     for one in suites:
         for loaded in one:
             card = loaded.card
