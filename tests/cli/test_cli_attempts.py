@@ -122,6 +122,9 @@ def test_clean_removes_what_a_dead_runner_left_and_resume_then_ends_with_3(
     runs = tmp_path / "runs"
     process = begin(runs, notebook)
     assert reclaim("clean", "--json").json["leftovers"] == []  # its runner lives
+    ran = reclaim("resume", only_attempt(runs))
+    assert ran.code == 1
+    assert f"a runner is at work on this attempt (pid {process.pid}" in ran.err
     process.kill()
     process.wait()
     (found,) = reclaim("clean", "--dry-run", "--json").json["leftovers"]
