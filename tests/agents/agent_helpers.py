@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ from model_endpoint import Request, Step, call
 
 from reclaim_nb.attempts.prepare import Request as AttemptRequest
 from reclaim_nb.attempts.prepare import prepare
-from reclaim_nb.attempts.runner import Finished, run_attempt
+from reclaim_nb.attempts.runner import Finished, _run, run_attempt
+from reclaim_nb.attempts.session import Session
 from reclaim_nb.record.events import Event
 from reclaim_nb.record.reader import read_events
 
@@ -42,6 +45,22 @@ def make(folder: Path, endpoint_url: str | None, **request: Any) -> Finished:
         options = {"base_url": endpoint_url, "retry_seconds": 0.05, **options}
     given = {"paper": PAPER, "agent": "model", "model": "scripted:tiny", "kernel": "local", **request}
     return run_attempt(prepare(AttemptRequest(runs=str(folder), options=options, **given)))
+
+
+class Doing:
+    """An agent that does what a coroutine function does."""
+
+    def __init__(self, work: Callable[[Session], Awaitable[None]]) -> None:
+        self._work = work
+
+    async def write(self, session: Session) -> None:
+        await self._work(session)
+
+
+def make_by(folder: Path, work: Callable[[Session], Awaitable[None]], **request: Any) -> Finished:
+    """Make an attempt in which a coroutine function is the agent."""
+    prepared = prepare(AttemptRequest(PAPER, agent="nothing", kernel="local", runs=str(folder), **request))
+    return asyncio.run(_run(prepared, Doing(work), None))
 
 
 def solve(request: Request, name: str = "{}") -> Step:
