@@ -135,10 +135,10 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         path = Path(str(provisioner_info["box"]))
         if not (path / "h" / "connection.json").exists():
             raise KernelError(f"{path}: the kernel's private folder is gone, and the kernel with it")
-        await super().load_provisioner_info(provisioner_info)
         self.box = Box(path)
-        self.connection_info = json.loads(self.box.connection_file.read_text())
-        self.connection_info["key"] = self.connection_info["key"].encode()
+        # The record holds no signing key, so the connection comes from the box itself.
+        connection = json.loads(self.box.connection_file.read_text())
+        await super().load_provisioner_info({**provisioner_info, "connection_info": connection})
         self.box.own()
         self.box.beat()
         self.box.start_heartbeat()
