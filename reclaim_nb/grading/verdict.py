@@ -162,8 +162,6 @@ def read_evidence(folder: AttemptFolder, card: PaperCard) -> tuple[Evidence, lis
 def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str]:
     if not raw:
         return [f"{path}: missing"]
-    if raw == rendering.to_bytes():
-        return []
     try:
         notebook = json.loads(raw)
     except ValueError as problem:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from reclaim_nb.grading.lineage import calls as known
 from reclaim_nb.grading.lineage import flow as f
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.lineage.records import Call, Handed
 from reclaim_nb.grading.lineage.shell import Shell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
@@ -144,7 +143,7 @@ class Calling(Shell):
         start = fields.get("__init__")
         if start is not None and start.function is not None and start.function.node is not None:
             holder = {"self": own}
-            bound = replace(start.function, owner=own)
+            bound = start.function.bound(own)
             saved = self.scopes
             self.run_function(bound, args, keywords, ast.Call(func=ast.Name(id="__init__"), args=[], keywords=[]))
             self.scopes = saved

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import replace
 
 from reclaim_nb.grading.lineage import flow as f
-from reclaim_nb.grading.lineage.flow import EMPTY, Flow
+from reclaim_nb.grading.lineage.flow import EMPTY, Flow, replace
 from reclaim_nb.grading.lineage.records import Command, Emission
 from reclaim_nb.grading.lineage.state import State
 from reclaim_nb.grading.words import words

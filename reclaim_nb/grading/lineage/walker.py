@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.expressions import Expressions
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.lineage.records import Comparison, Emission, Patch, Setting
 from reclaim_nb.grading.lineage.syntax import CellCode, read_cell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
