@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -162,6 +163,26 @@ def test_every_strict_criterion_has_a_derivation_and_differs_from_the_published_
         assert loaded.card.audit.state != "sound" or loaded.card.id == "locally-optimal-private-sampling", loaded.name
         if bar is not None:
             assert rule.model_dump(exclude={"basis"}) != bar.model_dump(exclude={"basis"}), loaded.name
+
+
+@pytest.mark.parametrize("suite", [HUNDRED, MORE], ids=lambda s: s.name)
+def test_half_way_means_half_way(suite: Suite) -> None:
+    checked = 0
+    for loaded in suite:
+        card, rule = loaded.card, loaded.card.strict
+        if rule is None or not re.search("half way (?:between|to)", rule.basis, re.IGNORECASE):
+            continue
+        checked += 1
+        stated = {Decimal(n) for n in re.findall(r"-?\d+(?:\.\d+)?", rule.basis)}
+        stated |= {value for _, value in _rivals(card)} | (
+            {card.target.value} if card.target.value is not None else set()
+        )
+        middles = [(a + b) / 2 for a in stated for b in stated if a < b]
+        bounds = [b for b in (getattr(rule, "low", None), getattr(rule, "high", None)) if b is not None]
+        # Bounds may be rounded to the digits the card prints.
+        hits = [b for b in bounds if any(abs(m - b) <= Decimal("0.0005") * abs(b) for m in middles)]
+        assert hits, loaded.name
+    assert checked >= 12
 
 
 def test_a_strict_criterion_accepts_the_claim_unless_it_says_why_not() -> None:
