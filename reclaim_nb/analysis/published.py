@@ -147,7 +147,7 @@ PRINTED: tuple[Printed, ...] = (
         "runs that wrote the method without checking a part",
         "63",
         "unchecked_builds",
-        "the text spreads the 25 runs of mode 'other' over the named modes, the records do not say how",
+        "the text's counts add up to all runs only if the 25 runs of mode 'other' are spread over the named modes",
     ),
 )
 

@@ -14,14 +14,13 @@ from reclaim_nb.analysis.spend import spend_of_failed
 
 
 def recomputed(attempts: pd.DataFrame) -> dict[str, str]:
-    """Return what the paper's text prints, computed from records and printed with the same number of digits or one more.
+    """Return what the paper's text prints, computed from records, with as many digits or one more.
 
     Args:
         attempts: frame of attempts of one imported release.
     """
     best = best_of_tier(attempts).set_index("tier")
-    share = spend_of_failed(attempts)
-    share = share[share["measure"] == "of_budget"].iloc[0]
+    share = next(row for row in spend_of_failed(attempts).to_dict("records") if row["measure"] == "of_budget")
     modes = attempts["mode"].value_counts()
     found = {}
     for tier in TIERS:
