@@ -327,7 +327,8 @@ def _tidy(read: Decimal | None, compared: Decimal | None, card: PaperCard) -> De
         return None
     places = max(decimals(compared), 2 - read.adjusted() if read else 0)
     value = quantise(read, min(places, max(decimals(read), decimals(compared))))
-    least = decimals(card.target.value) if card.target.value is not None else 0
+    printed = decimals(card.target.value) if card.target.value is not None else 0
+    least = min(printed, decimals(read))
     while decimals(value) > least and value == quantise(value, decimals(value) - 1):
         value = quantise(value, decimals(value) - 1)
     return value

@@ -197,7 +197,7 @@ class Shell(State):
         if program in ("perl", "node", "ruby", "Rscript", "php") and "-e" in words:
             code = words[words.index("-e") + 1] if words.index("-e") + 1 < len(words) else ""
             if _INLINE_NUMBERS.search(code):
-                return self.text_content(code)
+                return replace(self.text_content(code), parts=None, const=f.NOTHING)
         return self._program()
 
     def _mover(
@@ -212,7 +212,7 @@ class Shell(State):
         if document is not None:
             return self.text_content(document)
         if program in ("awk", "gawk") and any("BEGIN" in word for word in words) and piped is EMPTY and len(words) <= 2:
-            return self.text_content(" ".join(words[1:]))
+            return replace(self.text_content(" ".join(words[1:])), parts=None, const=f.NOTHING)
         sources = []
         for word in words[1:]:
             if word.startswith("-"):

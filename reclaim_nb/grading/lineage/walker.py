@@ -178,6 +178,9 @@ class Walker(Expressions):
         dotted = self.dotted(target.value)
         if dotted in ("sys.modules",) or (dotted and dotted.endswith(".__dict__")):
             self._patch(target, f"{dotted.removesuffix('.__dict__')}.{path[0]}", value, imported=True)
+        if isinstance(root, ast.Call) and _name(root.func) in ("globals", "locals", "vars") and path[-1] is not None:
+            self.bind(path[-1], value)
+            return
         if not isinstance(root, ast.Name):
             return
         held = self.lookup(root.id) or EMPTY
