@@ -141,10 +141,10 @@ class Session:
         Returns:
             The end reason that stands in the record.
         """
+        self.guard.end_with(reason, detail or "")
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.guard.end_with(reason, detail or "")
         try:
             if self.running is not None:
                 self._end_cell(self.running, "interrupted", detail or "the attempt ended")
@@ -409,7 +409,8 @@ class Session:
         heard = self._probes[request] = asyncio.Event()
         while not heard.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(heard.wait(), 0.2)
+                async with asyncio.timeout(0.2):
+                    await heard.wait()
             self.require_open()
 
     def notify(self) -> None:
