@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from reclaim_nb.agents.prices import price
 from reclaim_nb.agents.tools import TOOLS
 from reclaim_nb.attempts.model_usage import ModelUsage
 from reclaim_nb.errors import AttemptError
@@ -93,7 +94,7 @@ class Service:
     @property
     def has_price(self) -> bool:
         """The price of a request can be known."""
-        return _price(self._price_reference, ModelUsage(input_tokens=1, output_tokens=1), None) is not None
+        return price(self._price_reference, ModelUsage(input_tokens=1, output_tokens=1)) is not None
 
     async def ask(self, messages: list[ModelMessage]) -> Spoken:
         """Send the conversation once and return the answer.
@@ -127,7 +128,9 @@ class Service:
             output_tokens=used.output_tokens,
             reasoning_tokens=reasoning,
         )
-        usd = None if not counted.tokens else _price(self._price_reference, counted, response)
+        usd = price(self._price_reference, counted) if counted.tokens else None
+        if used.cost is not None:  # a gateway says it itself
+            usd = Decimal(str(used.cost))
         return counted + ModelUsage(usd=usd)
 
 
@@ -219,28 +222,3 @@ def _pydantic_model(name: str, options: ServiceOptions) -> Model:
     service = OpenAICompatibleProvider(provider, base_url=options.base_url, api_key=key)
     kind = OpenAIResponsesModel if provider == "openai-responses" else OpenAIChatModel
     return kind(model, provider=service)
-
-
-def _price(reference: str | None, usage: ModelUsage, response: ModelResponse | None) -> Decimal | None:
-    """Return the price by genai-prices; None when the model is not in its table."""
-    if response is not None and response.usage.cost is not None:  # a gateway says it itself
-        return Decimal(str(response.usage.cost))
-    if reference is None:
-        return None
-    from genai_prices import Usage, calc_price
-
-    provider, _, model = reference.partition(":")
-    spent = Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cached_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-    )
-    try:
-        return calc_price(spent, model_ref=model, provider_id=_PRICED_AS.get(provider, provider)).total_price
-    except (LookupError, ValueError):
-        return None
-
-
-_PRICED_AS = {"openai-chat": "openai", "openai-responses": "openai"}
-"""Providers whose prices stand under another name."""
