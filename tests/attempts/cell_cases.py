@@ -96,7 +96,7 @@ _CELLS: dict[str, str | tuple[str, str]] = {
     "exit text": ("raise SystemExit('enough')", "SystemExit"),
     "long error": ("raise ValueError('x' * 2_000_000)", "ValueError"),
     "huge error": ("raise ValueError('x' * 20_000_000)", "error: "),
-    "deep error": ("def f(n): return f(n + 1)\nf(0)", "RecursionError"),
+    "deep error": ("def f(n): return f(n + 1) if n < 50 else 1 / 0\nf(0)", "ZeroDivisionError"),
     "group": ("raise ExceptionGroup('two', [ValueError(1), KeyError('k')])", "ExceptionGroup"),
     "own error": (
         """
