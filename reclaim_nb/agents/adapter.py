@@ -160,6 +160,7 @@ class UsageReader:
         self._counted: dict[str, ModelUsage] = {}
         self._run: set[str] = set()
         self._closed = False
+        self._lines = 0
 
     def begin_run(self) -> None:
         """The command is about to run once more."""
@@ -191,7 +192,8 @@ class UsageReader:
         requests = _count(_at(event, rule.requests)) if rule.requests else 1
         usage = ModelUsage(requests=max(requests, 1), **counts)
         usage = usage + ModelUsage(usd=self._price(rule, event, usage))
-        key = str(_at(event, rule.key)) if rule.key else f"line {len(self._counted)}"
+        self._lines += 1
+        key = str(_at(event, rule.key)) if rule.key else f"line {self._lines}"
         if rule.whole:
             # What it sums up at its end may leave out requests that were counted one by one.
             counted = sum((self._counted[each] for each in self._run), ModelUsage())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -68,6 +69,8 @@ class CommandAgent:
     """
 
     def __init__(self, adapter: Adapter, options: CommandOptions) -> None:
+        if importlib.util.find_spec("mcp") is None:
+            raise AttemptError(f"the agent {adapter.name} needs `pip install reclaim-nb[agents]`")
         self._adapter, self._options = adapter, options
         program = options.program or adapter.program
         found = shutil.which(program)
@@ -183,8 +186,14 @@ class _Run:
             return
         book = self._session.model
         book.record("usage", {"command": self._adapter.name}, total=self._base + self._reader.total)
-        if not self._session.over:
-            await book.require_means()
+        if self._session.over:
+            return
+        if self._session.limits.usd is not None and self._session.usd is None:
+            detail = (
+                f"the price of what {self._adapter.program} uses is not known, so the limit in dollars cannot be kept"
+            )
+            raise AttemptOver("infrastructure_error", detail)
+        await book.require_means()
 
     def _fresh_lines(self) -> list[str]:
         """Return whole lines that have come into the files in which the command tells usage as well."""
