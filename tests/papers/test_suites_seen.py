@@ -19,6 +19,8 @@ from reclaim_nb.papers.card import (
     Gold,
     Links,
     Need,
+    Network,
+    RemoteFile,
     Sibling,
     Source,
 )
@@ -68,6 +70,8 @@ def _with_other_secrets(card: PaperCard, mark: str, number: Decimal) -> PaperCar
             "sources": (Source(purpose=mark, url=mark),),
             "links": Links(paper=(mark,), code=(mark,), data=(mark,), weights=(mark,), related=(mark,)),
             "notes": mark,
+            "text": RemoteFile(url=mark),
+            "network": Network(allow=(mark,), block=(mark,)),
         }
     )
 
@@ -106,7 +110,7 @@ def test_every_field_of_a_card_is_either_withheld_or_shown() -> None:
     }
     shown |= {"budget", "anchors", "environment"}
     withheld = {"schema_version", "track", "presentation", "openreview", "area", "need", "commands", "gold", "audit"}
-    withheld |= {"doubts", "pitfalls", "checked", "sources", "links", "notes"}
+    withheld |= {"doubts", "pitfalls", "checked", "sources", "links", "notes", "text", "network"}
     assert set(PaperCard.model_fields) == shown | withheld
     assert set(Anchor.model_fields) == {"name", "what", "unit"} | {"value", "tolerance"}
 
