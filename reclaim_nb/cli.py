@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from reclaim_nb.commands import agents, attempt, batch, demo, exits, machine, papers, record
+from reclaim_nb.commands import agents, analysis, attempt, batch, demo, exits, machine, papers, record
 
 app = typer.Typer(
     name="reclaim",
@@ -30,6 +30,8 @@ app.command(short_help="Grade an attempt from its record.")(record.grade)
 app.command(short_help="List attempts: state, spend, outcome.")(record.status)
 app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
+app.command(short_help="Report on attempts: notebook, page, tables, figures.")(analysis.report)
+app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
 app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
 app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
