@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
+from reclaim_nb.attempts.agent import Agent, make_agent
 from reclaim_nb.attempts.conditions import check_conditions
 from reclaim_nb.attempts.devices import factor_of
 from reclaim_nb.attempts.limits import limits_for
@@ -86,11 +87,12 @@ class Prepared:
     folder: AttemptFolder
     spec: AttemptSpec
     card: LoadedCard
+    agent: Agent
     template: list[dict[str, Any]]
 
 
 def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepared:
-    """Decide everything and make the attempt folder.
+    """Decide everything, make the agent, and last the attempt folder: what is refused leaves none behind.
 
     Args:
         request: what is asked for.
@@ -115,6 +117,8 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         usd=_decimal(request.usd, "usd"),
         cell_seconds=request.cell_seconds,
     )
+    agent_spec = AgentSpec(name=request.agent, model=request.model, options=request.options)
+    agent = make_agent(agent_spec, loaded)
     suite = suite_name(loaded)
     label = agent_label(request.agent, request.model, request.conditions)
     folder = create_folder(Path(request.runs), request.batch, suite, card.id, label, request.repeat, request.again)
@@ -130,7 +134,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         again=request.again,
         card_sha256=loaded.sha256,
         card=card_json(loaded),
-        agent=AgentSpec(name=request.agent, model=request.model, options=request.options),
+        agent=agent_spec,
         kernel=kernel,
         limits=limits,
         conditions=conditions,
@@ -141,7 +145,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
     intake = take_in(release_folder(loaded))
     write_atomic(folder.intake, intake.to_json().encode())
     notebook = template or json.loads((data_folder("templates") / "attempt.ipynb").read_text("utf-8"))
-    return Prepared(folder, spec, loaded, _template_cells(notebook, as_markdown(view)))
+    return Prepared(folder, spec, loaded, agent, _template_cells(notebook, as_markdown(view)))
 
 
 def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.agents.base import Agent, make_agent
+from reclaim_nb.attempts.agent import Agent, make_agent
 from reclaim_nb.attempts.prepare import Prepared, card_json, paper_text, release_folder
 from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.recorder import Recorder
@@ -54,8 +54,7 @@ def run_attempt(prepared: Prepared, observer: Observer | None = None) -> Finishe
     Raises:
         ReclaimError: when it cannot even begin; nothing is then left but a folder whose record says so.
     """
-    agent = make_agent(prepared.spec.agent, prepared.card)
-    return _to_end(_run(prepared, agent, observer))
+    return _to_end(_run(prepared, observer))
 
 
 def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finished:
@@ -95,7 +94,7 @@ def _to_end(work: Coroutine[Any, Any, Finished]) -> Finished:
             return future.result()
 
 
-async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> Finished:
+async def _run(prepared: Prepared, observer: Observer | None) -> Finished:
     lock = Lock(prepared.folder)
     lock.take()
     try:
@@ -113,7 +112,7 @@ async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> F
 
         async def work() -> None:
             await session.start()
-            await _write(session, agent, prepared.template)
+            await _write(session, prepared.agent, prepared.template)
 
         return await _conduct(session, work)
     finally:
