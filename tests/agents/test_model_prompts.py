@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from reclaim_nb.attempts.spec import KernelFacts
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.papers.view import agent_view
+
+pytestmark = pytest.mark.slow  # each test runs a kernel
 
 CARD = find_paper(PAPER).card
 KERNEL = KernelFacts(
@@ -78,8 +81,17 @@ def test_unknown_conditions_are_refused(tmp_path: Path) -> None:
 
 def test_switching_the_agent_changes_no_byte_of_what_others_are_told(tmp_path: Path) -> None:
     specs = {}
-    for agent, model in [("model", "a:b"), ("codex", "gpt-5"), ("replay", None), ("nothing", None), ("model", "c:d")]:
-        request = AttemptRequest(PAPER, agent=agent, model=model, kernel="local", runs=str(tmp_path))
+    url = {"base_url": "http://127.0.0.1:9/v1"}
+    installed = {"program": sys.executable}
+    for agent, model, options in [
+        ("model", "a:b", url),
+        ("model", "c:d", url | {"settings": {"temperature": 0}}),
+        ("codex", "gpt-5", installed),
+        ("claude-code", None, installed | url),
+        ("replay", None, {}),
+        ("nothing", None, {}),
+    ]:
+        request = AttemptRequest(PAPER, agent=agent, model=model, options=options, kernel="local", runs=str(tmp_path))
         prepared = prepare(request)
         spec = prepared.spec.to_json()
         for name in ("id", "repeat", "agent"):

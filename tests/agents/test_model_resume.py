@@ -23,6 +23,8 @@ import sys
 sys.path.insert(0, {helpers!r})
 from pathlib import Path
 from agent_helpers import make
+
+pytestmark = pytest.mark.slow  # each test runs a kernel
 make(Path({folder!r}), {url!r}, conditions={conditions!r})
 """
 
