@@ -63,8 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words after ``reclaim``; default: the process's own.
     """
     from reclaim_nb.errors import ReclaimError
+    from reclaim_nb.quick import spare_the_grammar
 
-    _spare_the_grammar()
+    spare_the_grammar()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a replaced stream may have no such method
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -76,16 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return exits.from_typer(end.code)
     return exits.DONE
-
-
-def _spare_the_grammar() -> None:
-    """Keep jsonschema from compiling a grammar that nothing here uses.
-
-    Where jupyter_server is installed, ``import nbformat`` imports ``rfc3987_syntax`` by way of jsonschema's format
-    checks, and that module compiles a grammar for two to three CPU seconds. nbformat checks no formats; None makes the
-    import fail at once, which jsonschema expects and passes over.
-    """
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

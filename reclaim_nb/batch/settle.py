@@ -169,7 +169,9 @@ def main() -> None:
     import sys
 
     from reclaim_nb.errors import ReclaimError
+    from reclaim_nb.quick import spare_the_grammar
 
+    spare_the_grammar()
     logging.getLogger("papermill").setLevel(logging.ERROR)
     retries = int(sys.argv[1])
     declared = Declared.from_json(sys.stdin.read())
