@@ -18,6 +18,9 @@ from matplotlib.figure import Figure
 
 Format = Callable[[Any], str]
 
+_SHORT = 24
+"""Cells of no more characters are kept on one line."""
+
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&-])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -71,6 +74,7 @@ class Table:
         name: of its files.
         caption: what it says, in one sentence.
         frame: the values, as they were computed.
+        wide: what is shown instead, where the frame is too long to be read; the CSV file holds the frame.
         formats: how columns are written, beside :data:`FORMATS`.
         interval: column whose interval stands in ``low`` and ``high``; the three are shown as one.
         most: rows that are shown; files hold them all.
@@ -81,6 +85,7 @@ class Table:
     frame: pd.DataFrame
     formats: Mapping[str, Format] = field(default_factory=dict)
     interval: str | None = None
+    wide: pd.DataFrame | None = None
     most: int = 60
 
     def cells(self) -> pd.DataFrame:
@@ -89,34 +94,36 @@ class Table:
         shown = {}
         for column in self._shown():
             write = known.get(column, _plain)
-            values = [_written(value, write) for value in self.frame[column]]
+            values = [_written(value, write) for value in self._read[column]]
             if column == self.interval:
                 low, high = (known.get(name, _plain) for name in ("low", "high"))
-                bounds = zip(values, self.frame["low"], self.frame["high"], strict=True)
+                bounds = zip(values, self._read["low"], self._read["high"], strict=True)
                 values = [_bounded(value, _written(a, low), _written(b, high)) for value, a, b in bounds]
             shown[_title(column)] = values
         return pd.DataFrame(shown, columns=list(shown), dtype=object)
 
+    @property
+    def _read(self) -> pd.DataFrame:
+        return self.frame if self.wide is None else self.wide
+
     def _shown(self) -> list[str]:
         bounds = ("low", "high") if self.interval else ()
-        return [str(column) for column in self.frame.columns if column not in bounds]
+        return [str(column) for column in self._read.columns if column not in bounds]
 
     def _right(self) -> list[bool]:
         """Tell which shown columns are numbers, which stand at the right."""
-        return [_is_number(self.frame[column]) and column != self.interval for column in self._shown()]
+        return [_is_number(self._read[column]) and column != self.interval for column in self._shown()]
 
     def to_html(self) -> str:
         """Return the table as HTML without any markup in its cells."""
         cells = self.cells()
         right = self._right()
-        head = "".join(f"<th>{html.escape(str(name))}</th>" for name in cells.columns)
+        head = "".join(
+            f'<th class="{"number" if numeric else "text"}">{html.escape(str(name))}</th>'
+            for name, numeric in zip(cells.columns, right, strict=True)
+        )
         body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td class="{"number" if numeric else "text"}">{html.escape(value)}</td>'
-                for value, numeric in zip(row, right, strict=True)
-            )
-            + "</tr>"
+            f"<tr>{''.join(_cell(value, numeric) for value, numeric in zip(row, right, strict=True))}</tr>"
             for row in cells.head(self.most).itertuples(index=False, name=None)
         )
         rest = len(cells) - self.most
@@ -225,6 +232,16 @@ def _written(value: Any, write: Format) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and value != value):
         return ""
     return write(value) if not isinstance(value, str) else one_line(words(value) if write is words else value)
+
+
+def _cell(value: str, numeric: bool) -> str:
+    kind = "number" if numeric else "text" if len(value) > _SHORT else "short"
+    return f'<td class="{kind}">{html.escape(value)}</td>'
+
+
+def bounded(rate: float, low: float, high: float) -> str:
+    """Return a share with its interval, ``41 % (26 to 58)``; empty without a share."""
+    return "" if rate != rate else _bounded(percent(rate), *("" if b != b else percent(b) for b in (low, high)))
 
 
 def _bounded(value: str, low: str, high: str) -> str:

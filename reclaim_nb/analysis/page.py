@@ -51,7 +51,8 @@ th { text-align: left; font-weight: 600; color: var(--muted); vertical-align: bo
 th { border-bottom: 1px solid var(--muted); }
 th, td { padding: .28rem .8rem .28rem 0; }
 td { border-bottom: 1px solid var(--faint); vertical-align: top; }
-td.number { text-align: right; white-space: nowrap; }
+td.number, th.number { text-align: right; }
+td.number, td.short { white-space: nowrap; }
 pre, code { font: .85rem/1.45 ui-monospace, monospace; }
 pre { background: var(--soft); padding: .7rem; overflow-x: auto; white-space: pre-wrap; }
 @media print { main { max-width: none; } h2 { break-after: avoid; } .table, img { break-inside: avoid; } }

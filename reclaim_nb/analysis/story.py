@@ -15,6 +15,7 @@ from reclaim_nb.analysis.markup import (
     Picture,
     Table,
     Text,
+    bounded,
     fine_percent,
     markdown_text,
     number,
@@ -79,7 +80,7 @@ class Story:
             )
         if unsandboxed := int(self.attempts["unsandboxed"].fillna(False).sum()):
             lines.append(f"**{_count(unsandboxed, 'attempt')} ran unsandboxed**, as plain processes.")
-        if imported := int(self._imported.sum()):
+        if imported := int((self._imported & (self.attempts["makings"] > 0)).sum()):
             lines.append(f"{_count(imported, 'attempt')} imported: made elsewhere, and no record of ours backs it.")
         return Text("\n\n".join(lines))
 
@@ -100,7 +101,8 @@ class Story:
             lines.append(
                 f"Failed attempts used {fine_percent(lost['mean'])} of their budget on average "
                 f"(95 % interval {_bounds(lost)}; median {fine_percent(lost['median'])}; "
-                f"{fine_percent(lost['aggregate'])} of all hours granted to them); {percent(early['rate'])} of them ({early['early']} of {early['n']}) "
+                f"{fine_percent(lost['aggregate'])} of all hours granted to them); {percent(early['rate'])} of them "
+                f"({early['early']} of {early['n']}) "
                 "stopped early, with less than half of budget and known need spent."
             )
         causes = tables.causes(self.attempts).dropna(subset=["cause"]).sort_values("primary", ascending=False)
@@ -134,16 +136,12 @@ class Story:
     def rates(self) -> Table:
         """Rates by tier and agent, over all three bases."""
         frame = rates.rates(self.attempts)
-        frame = frame[(frame["base"] != "attempts") | (frame["ungraded"] > 0)]
-        frame = frame[(frame["base"] != "graded") | (frame["ungraded_as"] == "not_reproduced")]
-        frame = _neutral(frame).drop(columns=["effective_n"])
-        frame["ungraded_as"] = frame["ungraded_as"].where(frame["base"] != "graded", "left out")
         return self._table(
             "rates",
             "Reproduced, with 95 % Wilson intervals: of graded attempts, and of all declared ones with what is not "
             "graded counted both ways.",
             frame,
-            interval="rate",
+            wide=_wide(_neutral(frame)),
         )
 
     def best(self) -> Table:
@@ -271,7 +269,7 @@ class Story:
         frame = frame[[*columns, "p", "p_corrected", "different", "left_out", "ungraded", "excluded"]]
         return self._table(
             "pairs",
-            "Agents on the papers that both have a graded attempt at: exact McNemar test, Holm's correction within a tier.",
+            "Agents on the papers that both have a graded attempt at: exact McNemar test, Holm's correction in a tier.",
             frame,
             most=_MOST_PAIRS,
         )
@@ -436,6 +434,26 @@ def _bounds(row: dict[Any, Any]) -> str:
 
 def _count(many: int, one: str, several: str | None = None) -> str:
     return f"{number(many)} {one if many == 1 else several or one + 's'}"
+
+
+def _wide(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the bases and ways of counting of each group beside each other."""
+    keys = [name for name in ("tier", "agent", "conditions") if name in frame]
+    ways = {
+        "of graded": ("graded", "not_reproduced"),
+        "of declared": ("papers", "not_reproduced"),
+        "of declared, if all else were reproduced": ("papers", "reproduced"),
+    }
+    rows = []
+    for _, group in frame.groupby(keys, observed=True, sort=False):
+        found = {(row["base"], row["ungraded_as"]): row for row in group.to_dict("records")}
+        one = found["graded", "not_reproduced"]
+        rates_of = {
+            name: bounded(found[way]["rate"], found[way]["low"], found[way]["high"]) for name, way in ways.items()
+        }
+        counts = {name: one[name] for name in ("reproduced", "graded", "declared", "ungraded", "excluded", "missing")}
+        rows.append({**{name: one[name] for name in keys}, **rates_of, **counts})
+    return pd.DataFrame(rows)
 
 
 def _neutral(frame: pd.DataFrame) -> pd.DataFrame:
