@@ -217,8 +217,14 @@ def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, o
 
 
 def _reference_name(origin: Origin) -> bool:
+    # What was computed here is nobody else's number, whatever its name.
     names = origin.words
-    return origin.matched and bool(set(names) & v.REFERENCE) and not set(names) & v.OURS
+    return (
+        origin.matched
+        and f.COMPUTED not in origin.flow.kinds
+        and bool(set(names) & v.REFERENCE)
+        and not set(names) & v.OURS
+    )
 
 
 def digits_of(value: Decimal | None) -> tuple[str, ...]:

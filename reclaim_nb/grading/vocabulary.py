@@ -69,8 +69,8 @@ SPLITS: dict[str, str] = {
 
 REFERENCE = words(
     """
-    paper papers reported report published target expected expect claimed claim claims reference ref theirs
-    original originally goal authors author literature sota printed nominal truth gt article publication stated
+    paper papers reported published target expected expect claimed claim claims reference ref theirs
+    original originally goal authors author literature sota printed nominal article publication stated
     aim wanted pinned documented quoted cited
     """
 )
