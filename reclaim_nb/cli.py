@@ -32,6 +32,7 @@ app.command("verify-record", short_help="Check stream, large texts and notebook.
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
 app.command(short_help="Report on attempts: notebook, page, tables, figures.")(analysis.report)
 app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
+app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
 app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
 app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
