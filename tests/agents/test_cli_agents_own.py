@@ -185,7 +185,7 @@ def test_the_adapters_that_ship_are_sound_and_listed() -> None:
         assert adapter.name == name and adapter.reach and adapter.switched_off
         assert listed[name].kind == "command"
         assert listed[name].installed or listed[name].note == adapter.install
-        values = dict.fromkeys(("url", "token", "prompt", "system", "home", "scratch", "python"), "x")
+        values = dict.fromkeys(("url", "token", "prompt", "system", "home", "config", "scratch", "python"), "x")
         values |= dict.fromkeys(("model", "base_url", "provider", "model_name", "again"), "")
         with_none = fill_words(adapter.words, values)
         assert "" not in with_none or name == "claude-code"
