@@ -22,6 +22,11 @@ TAIL_LINES = 6
 PER_CELL = 600
 """Most candidates kept of one cell: the first and last halves of them."""
 _DIGIT = re.compile(r"\d")
+_BACKGROUND = re.compile(
+    r"Thread|Process\b|Popen|Timer|asyncio|create_task|Executor|\bPool\b|&\s*(?:$|['\"])|daemon|nohup|call_later|atexit|\bdask\b|\bray\b",
+    re.MULTILINE,
+)
+"""Ways in which a cell leaves work running behind it."""
 DEAD = frozenset({"killed", "timeout", "interrupted", "not_run"})
 
 
@@ -202,7 +207,8 @@ def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, o
         yield "traceback"
     if output.after_stop:
         yield "after_stop"
-    elif output.late and cell.status in DEAD:
+    elif output.late and (cell.status in DEAD or not _BACKGROUND.search(cell.source)):
+        # Only what the cell itself left running can speak after its end.
         yield "late"
     if output.kind == "update" and output.rewrites is not None and output.rewrites[0] != cell.id:
         yield "update"

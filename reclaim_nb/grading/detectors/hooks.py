@@ -20,6 +20,7 @@ _FORMATTERS = re.compile(r"\bfor_type(?:_by_name)?$|display_formatter|\bformatte
 _CHANNELS = re.compile(
     r"(?:^|\.)(?:sys\.(?:stdout|stderr|displayhook|__stdout__)|builtins\.(?:print|display)|display_pub|displayhook|showtraceback|run_cell|run_code|_send_\w+|session\.send|iopub_socket|comm_manager)(?:\.|$)"
 )
+_MESSAGES = re.compile(r"(?:session\.send|iopub_socket|iopub_thread|set_parent|send_response)$")
 _EVENT_NAMES = ("pre_run_cell", "post_run_cell", "pre_execute", "post_execute")
 
 
@@ -58,6 +59,8 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
                     forges=any(_ignores_argument(fn, 0) for fn in functions),
                 )
             )
+        elif _MESSAGES.search(name):
+            found.append(fact("hook_installed", call.cell, None, text, hook="kernel messages", forges=False))
     for patch in records.patches:
         text = (
             source_line(evidence.by_id[patch.cell].source, patch.line) if patch.cell in evidence.by_id else patch.target

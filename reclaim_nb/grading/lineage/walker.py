@@ -225,6 +225,11 @@ class Walker(Expressions):
         source = self.value(node.iter)
         one = self.one_of(source)
         counting = f.COUNTER in one.kinds
+        if isinstance(node.target, ast.Name) and isinstance(source.const, range):
+            # `for epoch in range(3)` says how many epochs there are.
+            many = {"epoch": "epochs", "ep": "epochs", "step": "steps", "iteration": "iterations", "it": "iterations"}
+            if (name := many.get(node.target.id.strip("_").lower())) is not None:
+                self.note_setting(name, f.constant(len(source.const), self.current))
         before = dict(self.names)
         outer, self.counting = self.counting, self.counting | (_names_in(node.target) if counting else frozenset())
         self.loops += 1
