@@ -421,8 +421,12 @@ class Session:
     def tick(self, running: bool | None = None) -> Reading:
         """Take a reading of the meter; of a box that has just ended the last one stands."""
         if self._meter is not None:
-            with contextlib.suppress(OSError):
+            try:
                 self.reading = self._meter.tick(self.running is not None if running is None else running)
+            except OSError:
+                pass  # the box has just ended
+            except Exception as problem:  # noqa: BLE001 - without a meter there is no budget, so the attempt ends
+                self.guard.failed(problem)
         return self.reading
 
     def _record_cell(
