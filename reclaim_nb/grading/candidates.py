@@ -23,7 +23,8 @@ PER_CELL = 600
 """Most candidates kept of one cell: the first and last halves of them."""
 _DIGIT = re.compile(r"\d")
 _BACKGROUND = re.compile(
-    r"Thread|Process\b|Popen|Timer|asyncio|create_task|Executor|\bPool\b|&\s*(?:$|['\"])|daemon|nohup|call_later|atexit|\bdask\b|\bray\b",
+    r"Thread|Process\b|Popen|Timer|asyncio|create_task|Executor|\bPool\b|&\s*(?:$|['\"])|daemon|nohup"
+    r"|call_later|atexit|\bdask\b|\bray\b",
     re.MULTILINE,
 )
 """Ways in which a cell leaves work running behind it."""

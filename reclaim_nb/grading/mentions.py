@@ -16,15 +16,18 @@ from reclaim_nb.grading import vocabulary as v
 _NUMBER = re.compile(
     r"""(?<![\w.@^#$])(?<![A-Za-z]-)(?<![A-Za-z]\.)(?<!\d[:/-]\d\d[:/-])
     (?P<sign>[+\-\u2212](?=[.\d]))?
-    (?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?|[0-9]+(?:_[0-9]{3})+(?![0-9])|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+    (?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?
+        |[0-9]+(?:_[0-9]{3})+(?![0-9])|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
     (?P<exponent>[eE][+-]?[0-9]{1,4})?
-    (?P<space>[ ]?)(?P<unit>(?:%|‰|°|×|percent\b|per[ ]cent\b|pct\b|(?:x|ms|s|pp|bp|bps|nats|bits|nat|bit|degrees|deg)\b(?![-(=:]))(?:/(?:token|byte|char|dim|word)\b)?)?
+    (?P<space>[ ]?)(?P<unit>(?:%|‰|°|×|percent\b|per[ ]cent\b|pct\b
+        |(?:x|ms|s|pp|bp|bps|nats|bits|nat|bit|degrees|deg)\b(?![-(=:]))(?:/(?:token|byte|char|dim|word)\b)?)?
     (?![0-9A-Za-z_]|\.[0-9])""",
     re.VERBOSE,
 )
 _NOT_A_NUMBER = re.compile(r"(?<![\w.])[+-]?(?:nan|NaN|NAN|inf|Inf|INF|infinity|None|null|N/A|n/a)(?![\w])")
 _UNIT_WORDS = re.compile(
-    r"(%|\bpercent\b|\bper cent\b|\bpct\b|\bfraction\b|\bnats?\b|\bbits?\b|\bbp\b|\bbasis points\b|\bdegrees?\b|\bdeg\b|°)"
+    r"(%|\bpercent\b|\bper cent\b|\bpct\b|\bfraction\b|\bnats?\b|\bbits?\b|\bbp\b|\bbasis points\b"
+    r"|\bdegrees?\b|\bdeg\b|°)"
     r"(?:\s*(?:/|per)\s*(token|byte|char|character|dim|word))?",
     re.IGNORECASE,
 )
@@ -353,10 +356,7 @@ class _LineReader:
                 between_right = between_right[: border.start()] if border is not None else ""
             after = re.split(r"[;,.\n\t|]\s|\s[/–—-]\s", between_right, maxsplit=1)[0]
             inside = re.match(r"\s*\(([^()]*)\)?", after)
-            if inside is not None:
-                after = inside[1]
-            else:
-                after = re.split(r"[()\[\]]", after, maxsplit=1)[0]
+            after = inside[1] if inside is not None else re.split(r"[()\[\]]", after, maxsplit=1)[0]
             result.append((between_left, " ".join(after.split()[:5])))
         return result
 
@@ -380,9 +380,7 @@ class _LineReader:
                 "held",
             ):
                 return True
-        if re.match(r"\s*/\s*[0-9]", rest) or re.search(r"[0-9]\s*/\s*$", self.line[: match.start()]):
-            return True
-        return False
+        return bool(re.match(r"\s*/\s*[0-9]", rest) or re.search(r"[0-9]\s*/\s*$", self.line[: match.start()]))
 
     def _count(self, scenes: list[bool]) -> int | None:
         for index, match in enumerate(self.found):

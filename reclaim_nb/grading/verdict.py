@@ -16,8 +16,9 @@ from reclaim_nb.errors import AttemptError
 from reclaim_nb.grading.asked import Asked
 from reclaim_nb.grading.candidates import Candidate, digits_of
 from reclaim_nb.grading.cause import Code, Judgement, Outcome, Situation, judge
+from reclaim_nb.grading.collect import EvidenceBuilder
 from reclaim_nb.grading.detectors import detect_all, load_detectors
-from reclaim_nb.grading.evidence import Evidence, EvidenceBuilder
+from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.grading.resolver import Resolution, resolve
 from reclaim_nb.grading.vocabulary import interest_of
@@ -258,7 +259,12 @@ def replay(folder: AttemptFolder) -> Verdict:
 
 
 def judge_evidence(
-    evidence: Evidence, card: PaperCard, card_sha256: str, notebook_sha256: str = "", extra: list[Fact] | None = None
+    evidence: Evidence,
+    card: PaperCard,
+    card_sha256: str,
+    notebook_sha256: str = "",
+    extra: list[Fact] | None = None,
+    found: list[Fact] | None = None,
 ) -> Verdict:
     """Return the verdict on evidence that was read already, for one card: each target is judged by itself.
 
@@ -267,9 +273,10 @@ def judge_evidence(
         card: the card.
         card_sha256: hash of its file.
         notebook_sha256: hash of the notebook's bytes.
-        extra: facts about the record itself.
+        extra: facts about the record itself, or from records beside it.
+        found: the detectors' facts, where they are known already.
     """
-    facts = [*(extra or ()), *detect_all(evidence, card, evidence.intake)]
+    facts = [*(extra or ()), *(detect_all(evidence, card, evidence.intake) if found is None else found)]
     resolution = resolve(evidence, card)
     orders = {cell.id: cell.order for cell in evidence.cells if cell.order is not None}
     situation = Situation(tuple(facts), resolution, evidence.end_reason, orders)
@@ -456,7 +463,8 @@ def _notes(evidence: Evidence, card: PaperCard, resolution: Resolution, facts: l
     for f in facts:
         if f.rule == "fewer_items" and f.details.get("interval"):
             notes.append(
-                f"measured on {f.details.get('n')} of {f.details.get('wanted')} items: 95 % interval {f.details['interval']}"
+                f"measured on {f.details.get('n')} of {f.details.get('wanted')} items: 95 % interval"
+                f" {f.details['interval']}"
             )
     if resolution.claim == "differs":
         notes.append("what was handed in is not what was measured; the measured number counts")

@@ -1,5 +1,6 @@
 """Honest notebooks, run in a real kernel: what they measured is the value, however it was carried about."""
 
+# ruff: noqa: E501 - a cell of a notebook stands in one line
 from __future__ import annotations
 
 from collections.abc import Iterator

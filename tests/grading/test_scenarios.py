@@ -1,5 +1,6 @@
 """The scenarios of the grading specification by rules alone, each with the stated outcome, cause and value."""
 
+# ruff: noqa: E501 - a cell of a notebook stands in one line
 from __future__ import annotations
 
 from dataclasses import dataclass, field

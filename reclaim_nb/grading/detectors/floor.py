@@ -24,7 +24,8 @@ _NAMES: dict[str, str] = {
     "resolution": r"(?:img|image|input)_?(?:size|res(?:olution)?)|resolution",
 }
 _IN_TEXT = re.compile(
-    r"\b([0-9][0-9,]*|one|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty|fifty|hundred)\s+(?:random\s+|training\s+|different\s+|independent\s+)?"
+    r"\b([0-9][0-9,]*|one|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty|fifty"
+    r"|hundred)\s+(?:random\s+|training\s+|different\s+|independent\s+)?"
     r"(epochs|steps|iterations|seeds|runs|trees)\b",
     re.IGNORECASE,
 )
@@ -63,7 +64,7 @@ def floor_of(card: PaperCard) -> dict[str, tuple[Decimal, str]]:
 
 
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
-    """Find settings below the floor; ``until`` names the cell that gives the next one, from which on it holds no more."""
+    """Find settings below the floor; ``until`` names the cell that gives the next one and ends its hold."""
     found: list[Fact] = []
     for name, (least, where) in floor_of(card).items():
         if name in ("seeds", "runs") and where != "floor":

@@ -13,12 +13,16 @@ from reclaim_nb.grading.lineage.flow import Flow, Function
 from reclaim_nb.papers.card import PaperCard
 
 _TRANSFORMERS = re.compile(
-    r"(?:input_transformers?_(?:post|cleanup)|ast_transformers|input_transformer_manager|token_transformers|line_transforms|cleanup_transforms|physical_line_transforms|logical_line_transforms|python_line_transforms)\b"
+    r"(?:input_transformers?_(?:post|cleanup)|ast_transformers|input_transformer_manager"
+    r"|token_transformers|line_transforms|cleanup_transforms|physical_line_transforms"
+    r"|logical_line_transforms|python_line_transforms)\b"
 )
 _EVENTS = re.compile(r"\bevents?\.register$|\.events\.callbacks")
 _FORMATTERS = re.compile(r"\bfor_type(?:_by_name)?$|display_formatter|\bformatters?\[")
 _CHANNELS = re.compile(
-    r"(?:^|\.)(?:sys\.(?:stdout|stderr|displayhook|__stdout__)|builtins\.(?:print|display)|display_pub|displayhook|showtraceback|run_cell|run_code|_send_\w+|session\.send|iopub_socket|comm_manager)(?:\.|$)"
+    r"(?:^|\.)(?:sys\.(?:stdout|stderr|displayhook|__stdout__)|builtins\.(?:print|display)"
+    r"|display_pub|displayhook|showtraceback|run_cell|run_code|_send_\w+|session\.send|iopub_socket"
+    r"|comm_manager)(?:\.|$)"
 )
 _MESSAGES = re.compile(r"(?:session\.send|iopub_socket|iopub_thread|set_parent|send_response)$")
 _EVENT_NAMES = ("pre_run_cell", "post_run_cell", "pre_execute", "post_execute")
@@ -115,12 +119,9 @@ def _writes(function: Function) -> bool:
             and inner.attr in ("user_ns", "user_global_ns", "push", "raw_cell", "source")
         ):
             return True
-        if (
-            isinstance(inner, ast.Subscript)
-            and isinstance(inner.value, ast.Call)
-            and isinstance(inner.value.func, ast.Name)
-        ):
-            if inner.value.func.id in ("globals", "vars") and isinstance(inner.ctx, ast.Store):
+        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            base = inner.value.func if isinstance(inner.value, ast.Call) else None
+            if isinstance(base, ast.Name) and base.id in ("globals", "vars"):
                 return True
     return False
 

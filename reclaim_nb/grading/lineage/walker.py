@@ -46,7 +46,7 @@ class Walker(Expressions):
 
     def _magic(self, code: CellCode) -> None:
         if code.magic in ("bash", "sh", "zsh", "script", "system", "sx", "!"):
-            self.shell(code.body if code.magic != "script" else code.body, python_names=False)
+            self.shell(code.body, python_names=False)
         elif code.magic in ("writefile", "file"):
             path = code.line.split()[-1] if code.line.split() else ""
             add = "-a" in code.line.split()
@@ -187,7 +187,7 @@ class Walker(Expressions):
         if self.loops and f.COUNTER in key.kinds and f.COMPUTED not in value.kinds and held.kinds - {f.LITERAL}:
             value = value.also(f.COUNTER)
         fields = dict(held.fields or {})
-        name = path[-1] if len(path) == 1 else path[-1]
+        name = path[-1]
         if len(path) == 1 and name is not None:
             fields[name] = f.joined(fields[name], value) if self.loops and name in fields else value
         elif name is not None:
