@@ -36,8 +36,6 @@ class Asked(_Part):
         tallies: answers by question.
         seed: what the words in the marks around evidence were drawn from.
         prompts: hash of each file of prompts.
-        records: file of all requests and answers, beside the verdict.
-        records_sha256: its hash.
         usage: requests, tokens and US dollars; dollars None where the price is not known.
         notes: what else has to be known, such as that the agent's model is not.
     """
@@ -51,7 +49,5 @@ class Asked(_Part):
     tallies: tuple[Tally, ...] = ()
     seed: str
     prompts: dict[str, str]
-    records: str
-    records_sha256: str
     usage: dict[str, int | str | None] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()

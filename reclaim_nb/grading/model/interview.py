@@ -141,7 +141,7 @@ async def _send(asking: Asking, conversation: Conversation, question: Question, 
         began = time.monotonic()
         try:
             spoken = await service.ask(conversation.to_send(), tools=TOOLS)
-        except Exception as problem:  # noqa: BLE001 - whatever a client raises is recorded and sorted here
+        except Exception as problem:  # whatever a client raises is recorded and sorted here
             failures += 1
             what = remedy(problem)
             what = "give_up" if what == "again" and failures > service.options.retries else what
