@@ -305,8 +305,9 @@ class _Fetch:
         self._require_room(wanted.name, sum(known))
         headers = hub_headers()
         for file in listing.files:
+            target = _inside(raw, f"{wanted.folder}/{file.path}", file.url)
             sha256 = self._file(file.url, file.sha256, file.size, headers, git_sha1=file.git_sha1)
-            self._place(file.url, f"{wanted.folder}/{file.path}", sha256, raw, pinned=True)
+            self._place(file.url, target, sha256, raw, pinned=True)
         self._repositories.append(
             FetchedRepository(
                 url=wanted.name, commit=listing.commit, folder=wanted.folder, pinned=wanted.revision is not None
@@ -317,8 +318,9 @@ class _Fetch:
         return file.sha256 is not None and self._cache.blob(file.sha256) is not None
 
     def _single(self, wanted: SingleFile, raw: Path) -> None:
+        target = _inside(raw, wanted.path, wanted.url)
         sha256 = self._file(wanted.url, wanted.sha256, wanted.size, {})
-        self._place(wanted.url, wanted.path, sha256, raw, pinned=wanted.sha256 is not None)
+        self._place(wanted.url, target, sha256, raw, pinned=wanted.sha256 is not None)
 
     def _text(self, made: Path) -> FetchedFile | None:
         refusals = []
@@ -382,10 +384,8 @@ class _Fetch:
                 raise FetchError(f"{url}: {problem}. Nothing of it was kept")
             resumed = False  # perhaps only the part of before was bad, so once more from the beginning
 
-    def _place(self, url: str, path: str, sha256: str, raw: Path, *, pinned: bool) -> None:
-        target = raw / path
-        if not target.resolve().is_relative_to(raw.resolve()):
-            raise FetchError(f"{url}: its path {path!r} leads out of the release; it is refused")
+    def _place(self, url: str, target: Path, sha256: str, raw: Path, *, pinned: bool) -> None:
+        path = target.relative_to(raw).as_posix()
         if target.exists():
             raise FetchError(f"{url}: {path} is there already from another source; give the files a path on the card")
         self._cache.link(sha256, target)
@@ -424,6 +424,14 @@ def _facts(path: Path) -> FetchedFacts | None:
         return FetchedFacts.model_validate_json((path / FACTS).read_bytes())
     except (OSError, ValidationError):
         return None
+
+
+def _inside(raw: Path, path: str, url: str) -> Path:
+    """Return where a file lies in the release; the name may be anybody's, and so may a link among the code."""
+    target = raw / path
+    if ".." in Path(path).parts or not target.resolve().is_relative_to(raw.resolve()):
+        raise FetchError(f"{url}: its path {path!r} leads out of the release; it is refused")
+    return target
 
 
 def _not_as_said(part: Path, sha256: str | None, size: int | None, git_sha1: str | None) -> str | None:

@@ -42,12 +42,12 @@ def check_out(url: str, commit: str | None, target: Path, cache: Cache, offline:
     """
     if commit is not None and not _COMMIT.match(commit):
         raise FetchError(
-            f"{url}: the commit {commit!r} is no hash; a branch or tag moves, so put the commit on the card"
+            f"{url}: {commit!r} is no commit; a branch or tag moves, so put the commit on the card"
         )
     repository = cache.repository(url)
     with cache.held(f"git {url}"):
         if not (repository / "HEAD").exists():
-            _git(url, "init", "--quiet", "--bare", str(repository))
+            _git(url, "init", "--quiet", "--template=", "--bare", str(repository))
         found = _have(repository, commit) if commit is not None else None
         if found is None:
             if offline:
