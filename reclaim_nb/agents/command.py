@@ -30,6 +30,8 @@ TRANSCRIPT = "agent.transcript.jsonl"
 
 ERRORS = "agent.stderr.txt"
 
+SCRATCH = "reclaim-cli-"
+
 LINGER_SECONDS = 20.0
 """Time a command has to finish by itself once the attempt is over, so that it can tell its usage."""
 
@@ -84,7 +86,7 @@ class CommandAgent:
 
         _end_orphan(session)
         with contextlib.ExitStack() as stack:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reclaim-cli-")))
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=SCRATCH)))
             async with ToolServer(session) as server:
                 await _Run(session, self._adapter, self._options, self._program, scratch, server).go()
 
@@ -168,7 +170,13 @@ class _Run:
                 [self._program, *words], cwd=self._work, environment=self._environment, stdin=stdin
             )
             shown = [self._redactor.text(w) if w not in (prompt, values["system"]) else "(prompt)" for w in words]
-            started = {"command": adapter.name, "program": self._program, "words": shown, "again": again}
+            started = {
+                "command": adapter.name,
+                "program": self._program,
+                "words": shown,
+                "again": again,
+                "scratch": str(self._work.parent),
+            }
             session.model.record("started", started | process.identity | {"version": await self._version()})
             over: AttemptOver | None = None
             try:
@@ -297,10 +305,13 @@ def program_version(program: str, adapter: Adapter, environment: dict[str, str] 
 
 
 def _end_orphan(session: Session) -> None:
-    """End the command that a dead runner of this attempt has left."""
+    """End the command that a dead runner of this attempt has left, and remove its folder."""
     started = [e.data for e in session.recorder.history if e.kind == "model" and e.data["what"] == "started"]
     if started:
         end_tree(started[-1]["pid"], started[-1]["created"])
+        scratch = Path(started[-1]["scratch"])
+        if scratch.name.startswith(SCRATCH):
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _agent(name: str, options: dict[str, Any]) -> CommandAgent:

@@ -160,6 +160,8 @@ def test_after_a_killed_runner_the_old_command_is_ended_and_a_new_one_goes_on(tm
     finished = resume_attempt(next(tmp_path.rglob("stream.jsonl")).parent)
     assert finished.reason == "submitted"
     assert not orphan.is_running()
+    folders = [event.data["scratch"] for event in events(finished, "model") if event.data["what"] == "started"]
+    assert len(folders) == 2 and not any(Path(folder).exists() for folder in folders)
     tasks = [event for event in transcript(finished) if event["type"] == "task"]
     assert [task["continued"] for task in tasks] == [False, True]
     assert usage(finished)["turns"] == 2
