@@ -175,7 +175,10 @@ def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str
         return [f"{path}: not JSON ({problem})"]
     if not isinstance(notebook, dict):
         return [f"{path}: not a notebook"]
-    return differences(notebook, rendering.notebook(), path.name)
+    rendered = rendering.notebook()
+    if notebook == rendered:
+        return []
+    return differences(notebook, rendered, path.name)
 
 
 def _decimal(text: Any) -> Decimal | None:

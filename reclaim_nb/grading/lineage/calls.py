@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from reclaim_nb.grading.words import words
 
@@ -164,6 +165,7 @@ QUIET = words(
 """Calls that print no result of their own."""
 
 
+@lru_cache(maxsize=8192)
 def canonical(dotted: str) -> str:
     """Return a full name without the inner modules that libraries move things between."""
     dotted = re.sub(r"^np\.", "numpy.", dotted)
@@ -176,6 +178,7 @@ def is_moving(dotted: str) -> bool:
     return dotted in _MOVING
 
 
+@lru_cache(maxsize=8192)
 def is_random(dotted: str) -> bool:
     """Tell whether a library function draws random numbers."""
     return bool(_RANDOM_NAMES.search(dotted)) and not dotted.endswith(
@@ -183,11 +186,13 @@ def is_random(dotted: str) -> bool:
     )
 
 
+@lru_cache(maxsize=8192)
 def is_generator(dotted: str) -> bool:
     """Tell whether a library function makes a generator of random numbers."""
     return dotted.endswith((".default_rng", ".RandomState", "random.Random", ".Generator", ".SystemRandom"))
 
 
+@lru_cache(maxsize=8192)
 def is_loader(dotted: str) -> bool:
     """Tell whether a library function loads a data set."""
     return bool(_LOADERS.search(dotted))

@@ -11,8 +11,8 @@ from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.calling import Calling
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
-from reclaim_nb.grading.vocabulary import SPLITS, tokens
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace, split_marks
+from reclaim_nb.grading.vocabulary import SPLITS
 
 _FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -53,8 +53,9 @@ class Expressions(Calling):
             if node.id in self.builtin_names:
                 return Flow(function=Function(node.id, dotted=f"builtins.{node.id}"))
             held = UNKNOWN
-        marks = {f"name:{SPLITS[word]}" for word in tokens(node.id) if word in SPLITS}
-        return replace(held, names=(node.id,), marks=held.marks | marks)
+        if held.names == (node.id,):
+            return held
+        return replace(held, names=(node.id,), marks=held.marks | split_marks(node.id))
 
     def _of_attribute(self, node: ast.Attribute) -> Flow:
         base = self.value(node.value)

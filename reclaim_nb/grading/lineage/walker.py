@@ -8,7 +8,7 @@ from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.expressions import Expressions
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace, split_marks
 from reclaim_nb.grading.lineage.records import Comparison, Emission, Patch, Setting
 from reclaim_nb.grading.lineage.syntax import CellCode, read_cell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
@@ -115,8 +115,7 @@ class Walker(Expressions):
         """Give a value to a name, an attribute, a key or several of them."""
         if isinstance(target, ast.Name):
             self.note_setting(target.id, value)
-            marks = {f"name:{SPLITS[word]}" for word in tokens(target.id) if word in SPLITS}
-            held = value.with_marks(*marks)
+            held = replace(value, names=(target.id,), marks=value.marks | split_marks(target.id))
             if target.id in ("print", "display", "len", "sum", "max", "min", "round", "abs", "float", "range"):
                 self._patch(target, f"builtins.{target.id}", value, imported=True)
             self.bind(target.id, held)
