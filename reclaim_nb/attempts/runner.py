@@ -24,6 +24,7 @@ from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.record.clock import SystemClock
 from reclaim_nb.record.events import SCHEMA
+from reclaim_nb.record.files import remove_parts
 from reclaim_nb.record.folder import AttemptFolder, Lock, open_folder
 from reclaim_nb.record.payloads import WORDS, Policy
 from reclaim_nb.record.reader import last_event
@@ -96,6 +97,7 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
     lock = Lock(folder)
     lock.take()
     try:
+        remove_parts(folder.path)
         last = last_event(folder.stream)
         if last is not None and last.kind == "end":
             recorder = Recorder(folder, SystemClock())

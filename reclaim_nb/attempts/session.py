@@ -93,7 +93,7 @@ class Session:
         self._meter: Meter | None = None
         self._gaps = GapCounter()
         self._requests: dict[str, str] = {}
-        self._probes: dict[str, asyncio.Event] = {}
+        self._probes: dict[str, tuple[asyncio.Event, asyncio.Event]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._began = self.clock.monotonic()
         self._lock = asyncio.Lock()
@@ -400,14 +400,22 @@ class Session:
         self._end_cell(running, status, detail)
 
     async def probe(self) -> None:
-        """Wait until the kernel has nothing more to run.
+        """Wait until the kernel has nothing more to run and its outputs arrive.
 
         Raises:
             AttemptOver: when a limit or the kernel's death comes first.
         """
-        request = self.kernel.link.send("shell", "kernel_info_request", {})
-        heard = self._probes[request] = asyncio.Event()
+        answered, heard = asyncio.Event(), asyncio.Event()
         while not heard.is_set():
+            answered.clear()
+            request = self.kernel.link.send("shell", "kernel_info_request", {})
+            self._probes[request] = (answered, heard)
+            # An answer without outputs: the subscription to them had not arrived yet, so ask again.
+            while not heard.is_set() and not answered.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(0.2):
+                        await answered.wait()
+                self.require_open()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.2):
                     await heard.wait()
@@ -520,8 +528,9 @@ class Session:
             )
         if message.kind == "input_request":
             self.kernel.link.answer_input(self._answer(str(content["prompt"]), cell) if is_tool_call else "")
-        if (probe := self._probes.pop(message.parent, None)) is not None:
-            probe.set()
+        if message.parent in self._probes:
+            answered, heard = self._probes[message.parent]
+            (heard if message.channel == "iopub" else answered).set()
         if running is not None:
             running.take(message.kind, content)
 

@@ -223,11 +223,20 @@ class DockerProvisioner(BoxProvisioner):
     def cpu_seconds(self) -> float | None:
         reading = _read_cpu(self._cpu_file)
         if reading is None and self._container is not None and self._cpu_file is None:
-            stats = self._api().stats(self._container, stream=False, one_shot=True)
-            reading = stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
+            reading = self._asked_cpu()
         if reading is not None:
             self._cpu = max(self._cpu or 0.0, reading)
         return self._cpu
+
+    def _asked_cpu(self) -> float | None:
+        """Ask the engine for the CPU seconds, None when the container is gone."""
+        from docker.errors import NotFound
+
+        try:
+            stats = self._api().stats(self._container, stream=False, one_shot=True)
+            return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
+        except (NotFound, KeyError):
+            return None
 
     def process_ids(self) -> set[int]:
         return {process.pid for process in self._family()}
