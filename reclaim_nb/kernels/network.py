@@ -32,8 +32,8 @@ PRIVATE = (
     *("::/128", "::1/128", "64:ff9b::/96", "fc00::/7", "fe80::/10", "ff00::/8"),
 )
 
-# Tabs, because squid writes a space or tab inside an address in its percent form.
-_LOG_FORMAT = r"%tS\t%tr\t%Ss\t%03>Hs\t%>st\t%<st\t%<a\t%rm\t%ru"
+# A space inside an address is written in its percent form.
+_LOG_FORMAT = "%tS %tr %Ss %03>Hs %>st %<st %<a %rm %ru"
 _LOG_FIELDS = 9
 
 
@@ -190,7 +190,7 @@ def parse_request(line: str, rules: Rules) -> dict[str, Any] | None:
         hides it), ``status``, ``bytes_out``, ``bytes_in``, ``address`` that was connected to, ``allowed`` and
         ``reason``; None for a line that is none of a request.
     """
-    fields = line.split("\t")
+    fields = line.split(" ")
     if len(fields) != _LOG_FIELDS:
         return None
     started, took, result, status, sent, received, address, method, url = fields
