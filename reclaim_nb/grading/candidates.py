@@ -198,7 +198,8 @@ def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, o
         yield "reference"
     if number.stat in ("spread", "gap", "bound"):
         yield number.stat
-    if words.rival(number.words):
+    inherits = number.framed or not words.names(number.own)
+    if not set(number.own) & v.OURS and (words.rival(number.own) or (inherits and words.rival(number.words))):
         yield "rival"
     if number.scene:
         yield "scene"

@@ -25,6 +25,7 @@ _CHANNELS = re.compile(
     r"|comm_manager)(?:\.|$)"
 )
 _MESSAGES = re.compile(r"(?:session\.send|iopub_socket|iopub_thread|set_parent|send_response)$")
+_NAMESPACES = ("user_ns", "user_global_ns", "push", "raw_cell", "source")
 _EVENT_NAMES = ("pre_run_cell", "post_run_cell", "pre_execute", "post_execute")
 
 
@@ -113,17 +114,25 @@ def _writes(function: Function) -> bool:
     node = function.node
     if node is None:
         return False
+    shared = {name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names}
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Global) or (
-            isinstance(inner, ast.Attribute)
-            and inner.attr in ("user_ns", "user_global_ns", "push", "raw_cell", "source")
-        ):
+        if isinstance(inner, ast.Assign) and _gives_number(inner, shared):
+            return True
+        if isinstance(inner, ast.Attribute) and inner.attr in _NAMESPACES:
             return True
         if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
             base = inner.value.func if isinstance(inner.value, ast.Call) else None
             if isinstance(base, ast.Name) and base.id in ("globals", "vars"):
                 return True
     return False
+
+
+def _gives_number(node: ast.Assign, shared: set[str]) -> bool:
+    """Tell whether a shared name gets a number that is written down; a start time is another matter."""
+    if not any(isinstance(target, ast.Name) and target.id in shared for target in node.targets):
+        return False
+    constants = [inner.value for inner in ast.walk(node.value) if isinstance(inner, ast.Constant)]
+    return any(isinstance(value, int | float) and value not in (0, 1) for value in constants)
 
 
 def _ignores_argument(function: Function, place: int) -> bool:

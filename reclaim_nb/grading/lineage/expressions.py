@@ -13,6 +13,7 @@ from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.calling import Calling
 from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace, split_marks
 from reclaim_nb.grading.vocabulary import SPLITS
+from reclaim_nb.grading.words import words
 
 _FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -22,6 +23,24 @@ _FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_SAME_NAME = words(
+    """
+    torch torchvision numpy pandas sklearn json random time os sys re subprocess datasets pickle yaml math statistics
+    transformers nbformat shutil glob logging
+    """
+)
+MODULES = {
+    **{name: name for name in _SAME_NAME},
+    "np": "numpy",
+    "pd": "pandas",
+    "F": "torch.nn.functional",
+    "nn": "torch.nn",
+    "plt": "matplotlib.pyplot",
+    "tf": "tensorflow",
+    "jnp": "jax.numpy",
+    "Path": "pathlib.Path",
+}
+"""What a name that was never bound stands for: code that was run may have got it from somewhere the stream has not."""
 _PERCENT_FORMAT = re.compile(r"%(?:\((\w+)\))?[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa%]")
 _BRACE_FORMAT = re.compile(r"\{\{|\}\}|\{([^{}:!]*)(?:![rsa])?(?::[^{}]*(?:\{[^{}]*\}[^{}]*)*)?\}")
 
@@ -52,6 +71,8 @@ class Expressions(Calling):
                 return Flow(function=Function(node.id, dotted="attempt"))
             if node.id in self.builtin_names:
                 return Flow(function=Function(node.id, dotted=f"builtins.{node.id}"))
+            if node.id in MODULES:
+                return self.module(MODULES[node.id])
             held = UNKNOWN
         if held.names == (node.id,):
             return held
