@@ -15,6 +15,7 @@ Prints one line per kill that broke a rule, and a summary; exits with 1 when a r
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -60,6 +61,17 @@ run_attempt(prepare(Request(**json.loads(sys.argv[1]))))
 """
 
 
+@dataclass(frozen=True)
+class Plan:
+    """One kill: when, in seconds after the first event (or after the start), and what follows it."""
+
+    number: int
+    before_the_stream: bool
+    delay: float
+    clean: bool
+    again: float | None
+
+
 @dataclass
 class Outcome:
     """What one kill led to."""
@@ -77,26 +89,28 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="attempts at the same time")
     parser.add_argument("--again", type=float, default=0.2, help="share of resumes that are killed as well, once")
-    parser.add_argument(
-        "--clean", type=float, default=0.2, help="share of kills after which leftovers are cleaned first"
-    )
+    parser.add_argument("--clean", type=float, default=0.2, help="share of kills that are cleaned up first")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
     notebook = folder / "cells.ipynb"
     cells = [{"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": s} for n, s in enumerate(CELLS)]
     notebook.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    whole = _duration(folder, notebook, options.kernel)
-    print(
-        f"an undisturbed attempt of {len(CELLS)} cells takes {whole:.1f} s here; {options.kills} are killed in that time"
-    )
+    whole = min(_duration(folder, notebook, options.kernel, f"undisturbed-{n}") for n in range(2))
+    print(f"an undisturbed attempt takes {whole:.1f} s from its first event; {options.kills} are killed in that time")
     dice = random.Random(options.seed)
     plans = [
-        (n, dice.uniform(0.0, 1.1 * whole), dice.random() < options.clean, dice.random() < options.again, dice.random())
+        Plan(
+            n,
+            before_the_stream=dice.random() < 0.1,
+            delay=dice.uniform(0.0, 1.05 * whole),
+            clean=dice.random() < options.clean,
+            again=dice.uniform(0.0, whole) if dice.random() < options.again else None,
+        )
         for n in range(options.kills)
     ]
     began = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(lambda plan: _one(folder, notebook, options.kernel, *plan), plans))
+        outcomes = list(pool.map(lambda plan: _one(folder, notebook, options.kernel, plan), plans))
     _summary(outcomes, time.monotonic() - began, options)
     broken = any(outcome.broken for outcome in outcomes)
     if not broken:
@@ -135,37 +149,41 @@ def _start(folder: Path, notebook: Path, kernel: str, name: str) -> tuple[subpro
     return process, AttemptFolder(folder / "runs" / name / "small" / "iforest-breastw" / "replay" / "01")
 
 
-def _duration(folder: Path, notebook: Path, kernel: str) -> float:
+def _duration(folder: Path, notebook: Path, kernel: str, name: str) -> float:
+    process, attempt = _start(folder, notebook, kernel, name)
+    _wait_for_stream(process, attempt)
     began = time.monotonic()
-    process, attempt = _start(folder, notebook, kernel, "undisturbed")
     process.wait()
     if not attempt.stream.exists() or not verify_record(attempt).ended:
-        raise SystemExit((folder / "undisturbed.log").read_text())
+        raise SystemExit((folder / f"{name}.log").read_text())
     return time.monotonic() - began
 
 
-def _one(
-    folder: Path, notebook: Path, kernel: str, number: int, delay: float, clean: bool, again: bool, share: float
-) -> Outcome:
-    process, attempt = _start(folder, notebook, kernel, f"kill-{number:03d}")
-    # Waiting for the process, not sleeping: one that ends before its moment is not kept.
-    try:
-        process.wait(delay)
-    except subprocess.TimeoutExpired:
-        process.kill()
-    process.wait()
+def _wait_for_stream(process: subprocess.Popen[bytes], attempt: AttemptFolder) -> None:
+    while process.poll() is None and not attempt.stream.exists():
+        time.sleep(0.005)
+
+
+def _one(folder: Path, notebook: Path, kernel: str, plan: Plan) -> Outcome:
+    process, attempt = _start(folder, notebook, kernel, f"kill-{plan.number:03d}")
+    if not plan.before_the_stream:
+        _wait_for_stream(process, attempt)
+    _kill_after(process, plan.delay)
     before = attempt.stream.read_bytes() if attempt.stream.exists() else b""
     events = _whole_events(before)
     outcome = Outcome(_stage(events, bool(before)), "", sum(event["kind"] == "cell_end" for event in events))
     identity = events[0]["data"]["spec"]["id"] if events else None
     try:
-        if clean:
+        if plan.clean:
             with _cleaning:
                 for leftover in find_leftovers():
                     if leftover.attempt == identity:
                         leftover.remove()
-        if again and events:
-            _resume_and_kill(attempt, share * delay)
+        if plan.again is not None and events:
+            code = "import sys; from reclaim_nb.attempts.runner import resume_attempt; resume_attempt(sys.argv[1])"
+            command = [sys.executable, "-c", code, str(attempt.path)]
+            quiet = subprocess.DEVNULL
+            _kill_after(subprocess.Popen(command, stdout=quiet, stderr=quiet), 1.0 + plan.again)
         outcome.ended = resume_attempt(attempt.path).reason if before else "never began"
     except RecordError as problem:
         if events:
@@ -186,15 +204,10 @@ def _one(
 _cleaning = threading.Lock()
 
 
-def _resume_and_kill(attempt: AttemptFolder, delay: float) -> None:
-    code = "import sys; from reclaim_nb.attempts.runner import resume_attempt; resume_attempt(sys.argv[1])"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(attempt.path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
+def _kill_after(process: subprocess.Popen[bytes], delay: float) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(delay)
-    except subprocess.TimeoutExpired:
-        process.kill()
+    process.kill()
     process.wait()
 
 
