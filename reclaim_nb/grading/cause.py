@@ -136,7 +136,7 @@ def _fabricated(s: Situation) -> list[Fact]:
         for f in s.before_value("metric_replaced", "timer_replaced", "operator_replaced", "void_computation")
         if f.details.get("forges") and _shows_a_result(s)
     ]
-    found += s.of("notebook_differs")
+    found += s.of("notebook_differs") + s.on_value("rerun_constant", "rerun_differs_without_hooks")
     if not s.of("proxy_declared"):
         found += s.on_value("synthetic_data")
     return found

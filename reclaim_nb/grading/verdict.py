@@ -317,7 +317,7 @@ def _document(
     submission = evidence.submission
     if judgement.outcome == "ungraded" and evidence.end_reason in ("infrastructure_error", "cancelled"):
         value, decision = None, None
-    shown = _tidy(value, decision.value if decision is not None else value, card)
+    shown = tidy(value, decision.value if decision is not None else value, card)
     if resolution.state == "ambiguous":
         shown, decision = None, None
     return Verdict(
@@ -361,7 +361,7 @@ def _document(
     )
 
 
-def _tidy(read: Decimal | None, compared: Decimal | None, card: PaperCard) -> Decimal | None:
+def tidy(read: Decimal | None, compared: Decimal | None, card: PaperCard) -> Decimal | None:
     """Return the value as it was compared, or with three digits where rounding left fewer; no needless zeros."""
     if read is None or compared is None:
         return None
