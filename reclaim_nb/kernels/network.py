@@ -61,7 +61,7 @@ class AllowedHost:
         plain, _, address = text.strip().lower().partition("=")
         name, _, port = plain.partition(":")
         problem = f"{text!r} is no host for the allow list: expected pypi.org, .example.org, host:8080 or host=10.0.0.5"
-        if not _HOST.match(name) or (port and not (port.isdigit() and 0 < int(port) < 65536)):
+        if not _HOST.fullmatch(name) or (port and not (port.isdigit() and 0 < int(port) < 65536)):
             raise KernelError(problem)
         try:
             where = str(ipaddress.IPv4Address(address)) if address else None

@@ -76,7 +76,8 @@ PROBES: dict[str, str] = {
         def connect(path):
             with socket.socket(socket.AF_UNIX) as s:
                 s.connect(path)
-        paths = ('/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock', '/run/podman/podman.sock')
+        paths = ('/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock',
+                 '/run/podman/podman.sock')
         result = {path: tried(lambda: connect(path)) for path in paths}
     """,
     "network": """
