@@ -183,9 +183,11 @@ class Story:
             caption = f"Imported sweeps; {right} of {sum(map(len, checked))} equal the release's own totals."
         return self._table("sweeps", caption, frame)
 
-    def outcomes(self) -> Table:
+    def outcomes(self) -> Table | Text:
         """Outcomes by tier."""
         frame = tables.outcomes(self.attempts, by=("tier",))
+        if frame.empty:
+            return Text("Nothing has become of anything yet.")
         wide = frame.pivot(index="outcome", columns="tier", values="count").fillna(0).astype(int)
         wide.columns = [str(tier) for tier in wide.columns]
         wide["all"] = wide.sum(axis=1)
@@ -211,7 +213,7 @@ class Story:
             [spend.spend_of_failed(self.attempts), spend.spend_of_failed(self.attempts, by=("tier",))],
             ignore_index=True,
         )
-        frame = frame[frame["n"] > 0]
+        frame = _some(frame)
         if frame.empty:
             return Text("No attempt has failed with a known spend.")
         frame.insert(0, "of", frame.pop("measure").str.removeprefix("of_"))
@@ -233,7 +235,7 @@ class Story:
         frame = pd.concat(
             [spend.stopped_early(self.attempts), spend.stopped_early(self.attempts, by=("tier",))], ignore_index=True
         )
-        frame = frame[frame["n"] > 0]
+        frame = _some(frame)
         if frame.empty:
             return Text("No attempt has failed with a known spend.")
         frame.insert(0, "tier", frame.pop("tier").astype("string").fillna("all"))
@@ -247,8 +249,8 @@ class Story:
     def odds(self) -> Table | Text:
         """Success against spend, in one number per tier."""
         frame = spend.spend_odds(self.attempts, by=("tier",))
-        frame = frame[frame["n"] > 0]
-        if frame["odds_ratio"].notna().sum() == 0:
+        frame = _some(frame)
+        if frame.empty or frame["odds_ratio"].isna().all():
             return Text("Too few attempts to say how success goes with spend.")
         return self._table(
             "spend_odds",
@@ -262,7 +264,7 @@ class Story:
         """Agents compared on the same papers."""
         neutral = self.attempts[self.attempts["conditions"] == ""]
         frame = pairs.compare_agents(neutral)
-        frame = frame[frame["n"] > 0]
+        frame = _some(frame)
         if frame.empty:
             return Text("No two agents have graded attempts at the same paper.")
         columns = [*("tier", "first", "second", "n", "both", "only_first", "only_second", "neither", "difference")]
@@ -322,7 +324,7 @@ class Story:
     def claims(self) -> Table | Text:
         """What agents claimed, and what was so."""
         frame = tables.overclaims(self.attempts, by=("agent",))
-        frame = frame[frame["n"] > 0]
+        frame = _some(frame)
         if frame.empty:
             return Text("No agent has claimed a result that was graded.")
         everything = tables.overclaims(self.attempts).assign(agent="all")
@@ -332,14 +334,16 @@ class Story:
     def agreement(self) -> Table | Text:
         """Agreement of graders."""
         frame = tables.agreement(self.runs.verdicts)
-        frame = frame[frame["n"] > 0]
+        frame = _some(frame)
         if frame.empty:
             return Text("No attempt has verdicts of two graders.")
         return self._table("agreement", "How often two graders give the same outcome.", frame, interval="rate")
 
-    def cost(self) -> Table:
+    def cost(self) -> Table | Text:
         """What attempts cost."""
-        frame = spend.cost(self.attempts, by=("agent", "device"))
+        frame = _some(spend.cost(self.attempts, by=("agent", "device")))
+        if frame.empty:
+            return Text("No attempt has ended, so none has a cost.")
         columns = ["agent", "device", "n", "reproduced", "hours", "hours_per_success", "wall_hours", "tokens"]
         columns += ["usd", "usd_per_success", "usd_unknown", *_OTHERS]
         return self._table(
@@ -426,6 +430,11 @@ def _first(frame: pd.DataFrame, **wanted: str) -> dict[Any, Any]:
         if all(row[name] == value for name, value in wanted.items()):
             return row
     raise KeyError(wanted)
+
+
+def _some(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a statistic that are about anything; without groups a frame has no columns either."""
+    return frame[frame["n"] > 0] if "n" in frame else frame
 
 
 def _bounds(row: dict[Any, Any]) -> str:
