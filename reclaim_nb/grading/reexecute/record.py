@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reclaim_nb.errors import CardError, RecordError
+from reclaim_nb.grading.candidates import Candidate
 from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.grading.resolver import Resolution, resolve
 from reclaim_nb.grading.verdict import Examined, Verdict, judge_evidence, tidy
@@ -128,9 +129,22 @@ def tolerance_of(card: PaperCard, resolution: Resolution) -> Decimal | None:
         return None
 
 
+def shown_number(resolution: Resolution) -> Candidate | None:
+    """Return the printed number that is run again: the measured one, else the one that is put forward without."""
+    return resolution.candidate or resolution.claimed
+
+
+def value_of(resolution: Resolution) -> Decimal | None:
+    """Return its value in the target's unit, None where it has none."""
+    if resolution.candidate is not None:
+        return resolution.value
+    claimed = resolution.claimed
+    return claimed.readings[0].value if claimed is not None and claimed.readings else None
+
+
 def facts_of(rerun: Reexecution, card: PaperCard, resolution: Resolution) -> list[Fact]:
     """Return the facts that a re-execution adds about the value."""
-    candidate = resolution.candidate
+    candidate = shown_number(resolution)
     if candidate is None:
         return []
 

@@ -28,7 +28,9 @@ from reclaim_nb.grading.reexecute.record import (
     Reexecution,
     Run,
     read_reexecution,
+    shown_number,
     tolerance_of,
+    value_of,
     verdict_with,
 )
 from reclaim_nb.grading.resolver import Resolution, resolve
@@ -76,9 +78,10 @@ def reexecute(
     spec = AttemptSpec.model_validate(first_event(folder.stream).data["spec"])
     seen = examine(folder, PaperCard.model_validate(spec.card))
     resolution = resolve(seen.evidence, seen.card)
-    candidate = resolution.candidate
-    if candidate is None or resolution.value is None:
-        raise AttemptError(f"{folder.path}: no number was measured, so there is nothing to run again")
+    candidate = shown_number(resolution)
+    original = value_of(resolution)
+    if candidate is None or original is None:
+        raise AttemptError(f"{folder.path}: no number was put forward, so there is nothing to run again")
     facts = detect_all(seen.evidence, seen.card, seen.evidence.intake)
     planned = plan(seen.evidence, facts, candidate.cell, what)
     path = _free(folder)
@@ -97,7 +100,7 @@ def reexecute(
         cells=tuple(cell.cell for cell in planned.cells),
         left_out=tuple(LeftOutPart(cell=part.cell, text=part.text) for part in planned.left_out),
         kernel=again.kernel_name,
-        original=format_decimal(resolution.value),
+        original=format_decimal(original),
         tolerance=None if tolerance is None else format_decimal(tolerance),
         same=same,
         changes=changes,
@@ -239,7 +242,7 @@ class _Again:
 
     def _value(self, evidence: Evidence, cell: Cell) -> tuple[str, Decimal] | None:
         """Return the number that stands where the value stood, as printed and in the target's unit."""
-        chosen = self.resolution.series or (self.resolution.candidate,)
+        chosen = self.resolution.series or (shown_number(self.resolution),)
         original = self.seen.evidence.by_id[self.plan.measuring]
         texts, values = [], []
         for candidate in chosen:
