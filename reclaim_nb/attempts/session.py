@@ -364,6 +364,8 @@ class Session:
             running = self._send(cell, source, timeout)
             try:
                 await running.done.wait()
+                if running.stopping is not None:
+                    await running.swept.wait()  # the next cell must not meet what this one started
             except asyncio.CancelledError:
                 await self.guard.stop_cell(running, "interrupted", "the attempt was stopped")
                 self._end_cell(running, "interrupted", running.detail)
