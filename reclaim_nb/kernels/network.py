@@ -60,7 +60,9 @@ class AllowedHost:
         """
         plain, _, address = text.strip().lower().partition("=")
         name, _, port = plain.partition(":")
-        problem = f"{text!r} is no host for the allow list: expected pypi.org, .example.org, host:8080 or host=10.0.0.5"
+        problem = (
+            f"{text!r} is no host for the allow list: expected example.com, .example.org, host:8080 or host=10.0.0.5"
+        )
         if not _HOST.fullmatch(name) or (port and not (port.isdigit() and 0 < int(port) < 65536)):
             raise KernelError(problem)
         try:

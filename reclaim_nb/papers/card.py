@@ -238,7 +238,7 @@ class Network(_Part):
     """What an attempt may reach under the network policy ``allowlist``; withheld from agents."""
 
     allow: tuple[str, ...] = ()
-    """Hosts: ``pypi.org``, ``.example.org`` with all below it, each with ``:port`` where it is not 80 or 443."""
+    """Hosts: ``example.com``, ``.example.org`` with all below it, each with ``:port`` where it is not 80 or 443."""
     block: tuple[str, ...] = ()
     """Addresses that would hand over the authors' work, with forks and mirrors: ``host`` or ``host/path``."""
 

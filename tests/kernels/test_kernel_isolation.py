@@ -197,7 +197,13 @@ async def _probe(workspace: Path, release: Path, folder: Path, other: Box) -> Fo
     box = kernel.writable[0].parent
     found.box = box
     files = [str(folder / "host-secret.txt"), str(Path(__file__)), str(other.path / "owner.json"), "/etc/shadow"]
-    folders = [str(folder), str(Path.home() / ".docker"), str(other.path), "/work/main", "/proc/1/root/etc/ssl/private"]
+    folders = [
+        str(folder),
+        str(Path.home() / ".docker"),
+        str(other.path),
+        str(Path(__file__).parents[2]),
+        "/proc/1/root/etc/ssl/private",
+    ]
     facts = f"HOST_FILES = {files!r}\nHOST_FOLDERS = {folders!r}\nRUNNER = {os.getpid()}\n"
     try:
         for name, source in PROBES.items():

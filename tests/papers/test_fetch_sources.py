@@ -125,7 +125,7 @@ class TestBlock:
             "https://github.com/author/secret-but-other",
             "https://github.com/author/other",
             "https://github.com/someone/secret",
-            "https://pypi.org/simple/secret",
+            "https://index.example.net/simple/secret",
             "https://notexample.org/",
             "https://huggingface.co/author/other-model",
         ],
