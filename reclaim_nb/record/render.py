@@ -265,13 +265,13 @@ class Rendering:
     def _bundle(self, content: dict[str, Any]) -> dict[str, Any]:
         data = content.get("data")
         if not isinstance(data, dict) or is_reference(data) or "$json" in data or "$raw" in data:
-            return {"text/plain": ["[output kept in the record only]"]}
+            return {"text/plain": [_unshown(content)]}
         bundle: dict[str, Any] = {}
         notes = []
         for mime, value in data.items():
             value = resolve(value, self._store) if not _too_large(value) else None
             if value is None or (isinstance(value, str) and len(value) > MIME_LIMIT):
-                notes.append(f"[{visible(mime)}: too large for the notebook, kept in the record]\n")
+                notes.append(f"[{visible(mime)}: too large for the notebook, {_kept(data[mime])}]\n")
             elif isinstance(value, str):
                 bundle[visible(mime)] = _lines(visible(value))
             elif is_json(mime):
@@ -303,6 +303,21 @@ def _too_large(value: Any) -> bool:
         return False
     reference = value.get("$payload") or value["$cut"]
     return "$cut" in value or reference["bytes"] > MIME_LIMIT
+
+
+def _kept(value: Any) -> str:
+    """Say how much of a text the record has."""
+    if isinstance(value, str):
+        return "whole in the record"
+    cut = "$cut" in value
+    size = (value["$cut"] if cut else value["$payload"])["bytes"]
+    return f"{size:,} bytes, of which the record has {'the beginning and the end' if cut else 'all'}"
+
+
+def _unshown(content: dict[str, Any]) -> str:
+    """Say what is not shown of an output that came as one text without parts, because it was so large."""
+    held = next((value for value in content.values() if is_reference(value)), None)
+    return f"[an output too large for the notebook: {_kept(held)}]" if held else "[output kept in the record only]"
 
 
 def _encode(value: dict[str, Any]) -> str:
