@@ -269,9 +269,10 @@ class Rendering:
         bundle: dict[str, Any] = {}
         notes = []
         for mime, value in data.items():
+            kept = value
             value = resolve(value, self._store) if not _too_large(value) else None
-            if value is None or (isinstance(value, str) and len(value) > MIME_LIMIT):
-                notes.append(f"[{visible(mime)}: too large for the notebook, {_kept(data[mime])}]\n")
+            if _too_large(kept) or (isinstance(value, str) and len(value) > MIME_LIMIT):
+                notes.append(f"[{visible(mime)}: too large for the notebook, {_kept(kept)}]\n")
             elif isinstance(value, str):
                 bundle[visible(mime)] = _lines(visible(value))
             elif is_json(mime):

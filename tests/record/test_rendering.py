@@ -245,7 +245,8 @@ class TestOutputs:
     def test_a_message_kept_unparsed_is_a_pointer(self, writer: Writer) -> None:
         writer.message("c", "display_data", {"raw": "A" * 100_000})
         (output,) = self.outputs(writer)
-        assert output["data"] == {"text/plain": ["[output kept in the record only]"]}
+        sentence = "[an output too large for the notebook: 100,000 bytes, of which the record has all]"
+        assert output["data"] == {"text/plain": [sentence]}
 
     def test_past_the_cap_a_text_is_cut_counted_and_still_scanned(self, tmp_path: Path) -> None:
         writer = Writer(tmp_path / "capped", Policy(message_cap=100_000, attempt_cap=150_000))
