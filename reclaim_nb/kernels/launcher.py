@@ -237,6 +237,21 @@ def _keep_order(thread, publisher, streams):
     publisher._flush_streams = flush_streams
 
 
+def _number_when_sent(hook):
+    # A result takes its message's number before its repr is asked; one that then raises would look like a lost message.
+    finish = hook.finish_displayhook
+
+    def start_displayhook():
+        hook.msg = {"content": {"data": {}, "metadata": {}}}
+
+    def finish_displayhook():
+        if hook.msg and hook.msg["content"]["data"]:
+            hook.msg = hook.session.msg("execute_result", hook.msg["content"], parent=hook.parent_header)
+        finish()
+
+    hook.start_displayhook, hook.finish_displayhook = start_displayhook, finish_displayhook
+
+
 def _keep_parents(*holders):
     """Let a thread's output belong to the cell that started the thread, not to the one that runs when it prints."""
     values = [value for holder in holders for value in vars(holder).values()]
@@ -267,6 +282,7 @@ def main():
     app.session.pack = _pack
     streams = app.kernel.streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, LosslessStream)]
     _keep_order(app.iopub_thread, app.shell.display_pub, streams)
+    _number_when_sent(app.shell.displayhook)
     _keep_parents(*streams, app.shell.displayhook, app.shell.display_pub, app.kernel)
     if attempt:
         app.shell.user_ns["attempt"] = Attempt(app.kernel, os.environ.get("RECLAIM_RELEASE"))
