@@ -106,6 +106,8 @@ class GpuMeter:
         clock: for the seconds.
         carried: charged seconds so far.
         held: held seconds so far.
+        away: seconds without a runner just before now. They are charged when the devices are found in use: what went on
+            meanwhile has used them, and nobody was there to look.
         end: called when the meter is closed.
     """
 
@@ -119,6 +121,7 @@ class GpuMeter:
         factor: Decimal,
         carried: float = 0.0,
         held: float = 0.0,
+        away: float = 0.0,
         end: Callable[[], None] = lambda: None,
     ) -> None:
         self._end = end
@@ -126,6 +129,8 @@ class GpuMeter:
         self._devices, self._name, self._factor = devices, name, factor
         self._charged, self._held = carried, held
         self._last = clock.monotonic()
+        if away > 0 and busy():
+            self._charged += away * devices * float(factor)
 
     def tick(self, running: bool) -> Reading:
         now = self._clock.monotonic()
@@ -144,7 +149,9 @@ class GpuMeter:
         self._end()
 
 
-def make_meter(kernel: Kernel, facts: KernelFacts, clock: Clock, state: dict[str, Any], carried: Reading) -> Meter:
+def make_meter(
+    kernel: Kernel, facts: KernelFacts, clock: Clock, state: dict[str, Any], carried: Reading, away: float = 0.0
+) -> Meter:
     """Return the meter of an attempt's kernel.
 
     Args:
@@ -153,6 +160,7 @@ def make_meter(kernel: Kernel, facts: KernelFacts, clock: Clock, state: dict[str
         clock: source of time.
         state: state of the meter that the kernel's first runner recorded; empty for a kernel that has just started.
         carried: last reading so far.
+        away: seconds between the last runner's last event and now; 0 for a kernel that has just started.
 
     Raises:
         KernelError: when the GPUs cannot be read.
@@ -176,5 +184,6 @@ def make_meter(kernel: Kernel, facts: KernelFacts, clock: Clock, state: dict[str
         factor=Decimal(facts.device_factor),
         carried=carried.charged_seconds,
         held=carried.held_seconds,
+        away=away,
         end=watch.close,
     )

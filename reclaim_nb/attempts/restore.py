@@ -115,7 +115,8 @@ class Restored:
             KernelError: when it is gone.
         """
         assert self.kernel is not None
-        await session.attach(self.kernel, self.meter)
+        away = max(0.0, seconds_between(self.away_since, session.clock.now()))
+        await session.attach(self.kernel, self.meter, away)
 
     async def close_open_cells(self, session: Session) -> None:
         """Wait for the cell that was running, and close every open cell with what is known of it.

@@ -122,18 +122,19 @@ class Session:
         )
         await self._take_kernel({}, resumed)
 
-    async def attach(self, info: dict[str, Any], meter_state: dict[str, Any]) -> None:
+    async def attach(self, info: dict[str, Any], meter_state: dict[str, Any], away: float = 0.0) -> None:
         """Take over the kernel that another runner started.
 
         Args:
             info: the kernel, as that runner recorded it.
             meter_state: the meter's state, as that runner recorded it.
+            away: seconds since that runner's last event.
 
         Raises:
             KernelError: when the kernel is gone.
         """
         self._kernel = await Kernel.attach(info, self._on_message)
-        await self._take_kernel(meter_state, True)
+        await self._take_kernel(meter_state, True, away)
 
     async def close(self, reason: EndReason, detail: str | None = None) -> EndReason:
         """End the attempt: stop the kernel, read the meter, write the end, save the notebook.
@@ -555,8 +556,8 @@ class Session:
         if self.guard.over is not None:
             raise self.guard.over
 
-    async def _take_kernel(self, meter_state: dict[str, Any], resumed: bool) -> None:
-        self._meter = make_meter(self.kernel, self.spec.kernel, self.clock, meter_state, self.reading)
+    async def _take_kernel(self, meter_state: dict[str, Any], resumed: bool, away: float = 0.0) -> None:
+        self._meter = make_meter(self.kernel, self.spec.kernel, self.clock, meter_state, self.reading, away)
         self._gaps = GapCounter()  # what was exchanged while connecting is not the attempt's
         me = Owner.me()
         self.recorder.append(

@@ -160,6 +160,15 @@ def test_gpu_seconds_are_devices_times_seconds_times_factor_while_used() -> None
     assert meter.tick(running=False).charged_seconds == pytest.approx(12.6), "a job in the background is"
 
 
+@pytest.mark.parametrize(("used", "charged"), [(True, 5 + 60 * 2 * 0.5), (False, 5)])
+def test_the_time_without_a_runner_is_charged_when_the_devices_are_found_in_use(used: bool, charged: float) -> None:
+    meter = GpuMeter(
+        lambda: used, _Clock(), devices=2, name="A100", factor=Decimal("0.5"), carried=5.0, held=7.0, away=60.0
+    )
+    reading = meter.tick(running=False)
+    assert (reading.charged_seconds, reading.held_seconds) == (pytest.approx(charged), 7.0)
+
+
 @pytest.mark.parametrize(
     ("name", "factor"),
     [
