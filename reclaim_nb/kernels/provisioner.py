@@ -22,6 +22,9 @@ from reclaim_nb.kernels.box import Box
 from reclaim_nb.kernels.owner import process_age, process_start
 
 MIB = 1024 * 1024
+SOCKETS = (1, 2, 3, 4, 5)
+"""Numbers of the shell, iopub, stdin, hb and control sockets."""
+
 CLOCK_TICK = 0.02
 """How exactly the start of a process is known, seconds."""
 
@@ -74,7 +77,7 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         manager.transport = "ipc"
         manager.ip = self.box.sockets
         manager.connection_file = str(self.box.connection_file)
-        for index, name in enumerate(("shell", "iopub", "stdin", "hb", "control"), start=1):
+        for index, name in zip(SOCKETS, ("shell", "iopub", "stdin", "hb", "control"), strict=True):
             setattr(manager, f"{name}_port", index)
         manager.write_connection_file()
         self.connection_info = manager.get_connection_info()
@@ -147,6 +150,11 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         if not (path / "h" / "connection.json").exists():
             raise KernelError(f"{path}: the kernel's private folder is gone, and the kernel with it")
         self.box = Box(path)
+        # A cell may have removed them. What is connected works on without names; a new connection would wait for ever.
+        if missing := [name for name in SOCKETS if not Path(f"{self.box.sockets}-{name}").exists()]:
+            raise KernelError(
+                f"{path}: the kernel cannot be reached any more, since its sockets {missing} were removed"
+            )
         # The record holds no signing key, so the connection comes from the box itself.
         connection = json.loads(self.box.connection_file.read_text())
         await super().load_provisioner_info({**provisioner_info, "connection_info": connection})

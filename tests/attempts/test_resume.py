@@ -165,6 +165,18 @@ class TestKernelGone:
         assert result.text("one") == "one\n"
         assert result.status("sleeps") == "killed"
 
+    def test_sockets_removed_from_inside(self, kernel: str, tmp_path: Path) -> None:
+        """Connected sockets go on working without their names, so only a resume meets it."""
+        gone = (
+            "import glob, os\nfor name in glob.glob(os.environ['RECLAIM_HEARTBEAT'][:-11] + 's/k-*'): os.remove(name)"
+        )
+        runner = RunnerProcess(tmp_path, {"removes": gone, "sleeps": "import time; time.sleep(600)"}, kernel)
+        runner.wait('"execute_input"', 3)
+        result = resumed_without_runner(runner, runner.kill())
+        assert result.reason == "infrastructure_error"
+        assert "sockets [1, 2, 3, 4, 5] were removed" in (result.detail or "")
+        assert [result.status("removes"), result.status("sleeps")] == ["ok", "killed"]
+
     def test_private_folder_removed(self, kernel: str, tmp_path: Path) -> None:
         runner = RunnerProcess(tmp_path, {"one": "print('one')", "sleeps": "import time; time.sleep(600)"}, kernel)
         runner.wait('"execute_input"', 3)
