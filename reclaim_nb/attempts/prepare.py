@@ -27,6 +27,7 @@ from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.papers.view import agent_view, as_markdown
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import AttemptFolder, create_folder
+from reclaim_nb.record.workspace import WorkspacePolicy
 
 if TYPE_CHECKING:
     from reclaim_nb.papers.fetch import FetchedRelease
@@ -54,6 +55,8 @@ class Request:
         gpus: ids separated by commas, or ``count=N``; a card whose device is gpu gets one without it.
         device_factor: H100-equivalents of one second of the device, where the table is not to be used.
         conditions: named, recorded changes of what agents are told.
+        workspace: what becomes of the working folder in the end: ``keep`` it, ``archive`` it as one file, ``drop`` it.
+        workspace_mib: most that the working folder may hold, MiB.
         seed: seed of the harness.
     """
 
@@ -80,6 +83,8 @@ class Request:
     device_factor: str | float | None = None
     abandon_seconds: float = 600.0
     conditions: tuple[str, ...] = ()
+    workspace: WorkspacePolicy = "keep"
+    workspace_mib: int | None = None
     seed: int = 0
 
 
@@ -119,6 +124,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         tokens=request.tokens,
         usd=_decimal(request.usd, "usd"),
         cell_seconds=request.cell_seconds,
+        workspace_mib=request.workspace_mib,
     )
     agent_spec = AgentSpec(name=request.agent, model=request.model, options=request.options)
     agent = make_agent(agent_spec, loaded)
@@ -144,6 +150,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         release=release,
         conditions=conditions,
         prompt_sha256=render_prompts(view, limits, kernel, conditions).sha256,
+        workspace=request.workspace,
         seed=request.seed,
         packages=package_versions(),
     )

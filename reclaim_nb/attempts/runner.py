@@ -28,6 +28,7 @@ from reclaim_nb.record.files import remove_parts
 from reclaim_nb.record.folder import AttemptFolder, Lock, open_folder
 from reclaim_nb.record.payloads import WORDS, Policy
 from reclaim_nb.record.reader import last_event
+from reclaim_nb.record.workspace import settle_workspace
 
 Observer = Callable[[Session], None]
 
@@ -88,7 +89,7 @@ async def _run(prepared: Prepared, observer: Observer | None) -> Finished:
             await session.start()
             await _write(session, prepared.agent, prepared.template)
 
-        return await _conduct(session, work)
+        return _settled(await _conduct(session, work), prepared.spec)
     finally:
         lock.release()
 
@@ -104,6 +105,7 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
             if not folder.notebook.exists() or folder.notebook.read_bytes() != recorder.rendering.to_bytes():
                 recorder.save()
             recorder.close()
+            settle_workspace(folder, restore(recorder).spec.workspace)
             return Finished(folder, last.data["reason"], last.data["detail"], recorder.rendering.notebook())
         recorder = Recorder(folder, SystemClock())
         restored = restore(recorder)
@@ -117,7 +119,7 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
             await _take_over(session, restored)
             await _write(session, agent, restored.template)
 
-        return await _conduct(session, work)
+        return _settled(await _conduct(session, work), restored.spec)
     finally:
         lock.release()
 
@@ -186,6 +188,15 @@ async def _conduct(session: Session, work: Callable[[], Awaitable[None]]) -> Fin
         reason, detail = "infrastructure_error", _note_failure(session, "harness_error", problem)
     reason = await _undisturbed(session.close(reason, detail))
     return Finished(session.recorder.folder, reason, detail, session.recorder.rendering.notebook())
+
+
+def _settled(finished: Finished, spec: AttemptSpec) -> Finished:
+    """Settle the workspace once the end is recorded; a disk that refuses costs no result, since resume tries again."""
+    last = last_event(finished.folder.stream)
+    if last is not None and last.kind == "end":
+        with contextlib.suppress(RecordError):
+            settle_workspace(finished.folder, spec.workspace)
+    return finished
 
 
 class _AgentFailed(Exception):

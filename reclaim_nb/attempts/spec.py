@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb.attempts.limits import Limits
+from reclaim_nb.record.workspace import WorkspacePolicy
 
 PACKAGES = (
     *("reclaim-nb", "papermill", "nbformat", "jupyter_client", "ipykernel", "docker", "pyzmq"),
@@ -59,6 +60,7 @@ class AttemptSpec(BaseModel):
         release: where the authors' release came from; of a fetched one its commits, hash and what is missing.
         conditions: named changes of what an agent is told; neutral when empty.
         prompt_sha256: hash of what agents are told, the same for all of them.
+        workspace: what becomes of the working folder once the attempt has ended.
         seed: seed for whatever the harness draws at random.
         packages: versions of the packages that made the record.
     """
@@ -82,6 +84,7 @@ class AttemptSpec(BaseModel):
     release: dict[str, Any] = Field(default_factory=dict)
     conditions: tuple[str, ...] = ()
     prompt_sha256: str = ""
+    workspace: WorkspacePolicy = "keep"
     seed: int = 0
     packages: dict[str, str] = Field(default_factory=dict)
 

@@ -36,6 +36,14 @@ class KernelKind(StrEnum):
     local = "local"
 
 
+class WorkspaceKept(StrEnum):
+    """What becomes of the working folder."""
+
+    keep = "keep"
+    archive = "archive"
+    drop = "drop"
+
+
 def run(
     paper: Annotated[str, typer.Argument(help="suite/slug, as `reclaim papers list` shows it, or a paper folder.")],
     agent: Annotated[str, typer.Option(help="Who writes the cells: see `reclaim agents list`.")] = "replay",
@@ -76,6 +84,10 @@ def run(
     condition: Annotated[
         list[str] | None, typer.Option(help="Named change of what the agent is told; may be repeated.")
     ] = None,
+    workspace: Annotated[
+        WorkspaceKept, typer.Option(help="What becomes of the working folder when the attempt has ended.")
+    ] = WorkspaceKept.keep,
+    workspace_mib: Annotated[int | None, typer.Option(min=1, help="Most MiB in the working folder.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the harness.")] = 0,
     no_grade: Annotated[bool, typer.Option("--no-grade", help="Leave the grading for later.")] = False,
     as_json: AsJson = False,
@@ -107,6 +119,8 @@ def run(
             "device_factor": device_factor,
             "image": image or None,
             "conditions": ",".join(condition) if condition else None,
+            "workspace": workspace.value,
+            "workspace_mib": workspace_mib,
             "seed": seed,
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -31,7 +32,10 @@ def write_atomic(path: Path, content: bytes) -> None:
 def remove_parts(folder: Path) -> None:
     """Remove the temporary files of writers that died; nobody may be writing in the folder now."""
     for part in folder.glob(".*.part"):
-        part.unlink(missing_ok=True)
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

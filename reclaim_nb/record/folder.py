@@ -45,6 +45,11 @@ class AttemptFolder:
     def workspace(self) -> Path:
         return self.path / "workspace"
 
+    @property
+    def workspace_archive(self) -> Path:
+        """What the workspace was packed into, where the attempt was to archive it."""
+        return self.path / "workspace.tar.gz"
+
     def verdicts(self) -> list[Path]:
         """Return the verdict files, oldest name first."""
         return sorted(self.path.glob("verdict.*.json"))

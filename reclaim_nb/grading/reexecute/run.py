@@ -42,6 +42,7 @@ from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import AttemptFolder, write_json
 from reclaim_nb.record.reader import first_event, read_events
+from reclaim_nb.record.workspace import copy_workspace
 
 CHANGE = "reclaim-change"
 """Name of the cell that changes inputs."""
@@ -185,8 +186,8 @@ class _Again:
             cells.insert(at, Planned(CHANGE, change_cell(names, seed or 0)))
         folder = AttemptFolder(self.place / name)
         folder.path.mkdir(parents=True)
-        if self.what == "cell" and self.folder.workspace.is_dir():
-            shutil.copytree(self.folder.workspace, folder.workspace, symlinks=True)
+        if self.what == "cell":
+            copy_workspace(self.folder, folder.workspace)
         else:
             folder.workspace.mkdir()
         if self.folder.intake.exists():
