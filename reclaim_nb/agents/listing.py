@@ -10,13 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from reclaim_nb.agents.adapter import adapter_names, load_adapter
-from reclaim_nb.attempts.agent import agent_names
+from reclaim_nb.attempts.agent import agent_names, find_agent
 
-Kind = Literal["model", "command", "replay", "null", "other"]
+Kind = Literal["model", "command", "human", "replay", "null", "other"]
 
 _KINDS: dict[str, Kind] = {
-    "model": "model",
-    "command": "command",
+    "human": "human",
     "replay": "replay",
     "nothing": "null",
     "constant": "null",
@@ -30,10 +29,10 @@ class AgentInfo:
 
     Attributes:
         name: what ``--agent`` takes.
-        kind: a model, an external command, a replayed notebook, a null agent.
+        kind: a model, an external command, a person, a replayed notebook, a null agent.
         installed: it can run here.
         version: of the program or package behind it, None when it has none or does not tell.
-        note: how to get it, or what it can reach beside the session's tools.
+        note: how to get it; else what it does, or what it can reach beside the session's tools.
         switched_off: what of its own tools is off; empty where that is no question.
     """
 
@@ -65,7 +64,12 @@ def _info(name: str) -> AgentInfo:
         found = importlib.util.find_spec("mcp") is not None
         note = "any command, by a file that tells how to drive it (--option adapter=FILE)"
         return AgentInfo(name, "command", found, _package("mcp"), note if found else _extra())
-    return AgentInfo(name, _KINDS.get(name, "other"), True, None, "")
+    kind = _KINDS.get(name, "other")
+    try:
+        note = (find_agent(name).__doc__ or "").strip().partition("\n")[0]
+    except ImportError as problem:  # an agent of another package, without what it needs
+        return AgentInfo(name, kind, False, None, f"it cannot be loaded: {problem}")
+    return AgentInfo(name, kind, True, None, note)
 
 
 def _command(name: str) -> AgentInfo:

@@ -51,8 +51,18 @@ def make_agent(spec: AgentSpec, card: LoadedCard) -> Agent:
     Raises:
         AttemptError: when there is none, with the names there are.
     """
+    model = {"model": spec.model} if spec.model else {}
+    return find_agent(spec.name)({**spec.options, **model}, card)
+
+
+def find_agent(name: str) -> AgentFactory:
+    """Return what makes the agent of a name.
+
+    Raises:
+        AttemptError: when there is none, with the names there are.
+        ImportError: when it is of another package and misses something.
+    """
     for entry in entry_points(group=GROUP):
-        if entry.name == spec.name:
-            model = {"model": spec.model} if spec.model else {}
-            return cast(AgentFactory, entry.load())({**spec.options, **model}, card)
-    raise AttemptError(f"there is no agent {spec.name!r}; there are {', '.join(agent_names())}")
+        if entry.name == name:
+            return cast(AgentFactory, entry.load())
+    raise AttemptError(f"there is no agent {name!r}; there are {', '.join(agent_names())}")

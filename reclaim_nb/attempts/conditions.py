@@ -48,3 +48,15 @@ def check_conditions(names: Sequence[str]) -> tuple[str, ...]:
     if unknown:
         raise AttemptError(f"there is no condition {', '.join(unknown)}; there are {', '.join(CONDITIONS)}")
     return tuple(sorted(set(names)))
+
+
+def without_effect(names: Sequence[str], *, anchors: bool) -> list[str]:
+    """Return a sentence for each condition that changes nothing at this card.
+
+    Args:
+        names: the attempt's conditions.
+        anchors: the card has any.
+    """
+    if GATE in names and not anchors:
+        return [f"the condition {GATE} changes nothing here: this card has no anchors, so no spend waits for one"]
+    return []

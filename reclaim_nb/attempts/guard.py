@@ -145,7 +145,7 @@ class Guard:
 
     async def _look_at_cell(self, running: RunningCell, now: float) -> None:
         closed = self._session.gate_problem()
-        if closed is not None and self._session.cells[running.cell].author == "agent":
+        if closed is not None and self._session.cells[running.cell].author != "harness":
             self._session.recorder.append("limit", {"which": GATE, "detail": closed, "stop": False})
             await self.stop_cell(running, "interrupted", f"interrupted: {closed}")
         elif running.deadline is not None and now >= running.deadline:

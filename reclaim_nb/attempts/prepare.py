@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from reclaim_nb.attempts.agent import Agent, make_agent
-from reclaim_nb.attempts.conditions import check_conditions
+from reclaim_nb.attempts.conditions import check_conditions, without_effect
 from reclaim_nb.attempts.devices import factor_of
 from reclaim_nb.attempts.limits import limits_for
 from reclaim_nb.attempts.prompts import render_prompts
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 CARD_TAG = "reclaim-card"
 """Tag of the template's Markdown cell that becomes the card as an agent may see it."""
+
+NOTE_TAG = "reclaim-note"
+"""Tag of cells that say what is unusual about an attempt, such as a condition without effect."""
 
 KernelKind = Literal["auto", "docker", "local"]
 
@@ -156,7 +159,11 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
     )
     write_atomic(folder.intake, intake.to_json().encode())
     notebook = template or json.loads((data_folder("templates") / "attempt.ipynb").read_text("utf-8"))
-    return Prepared(folder, spec, loaded, agent, _template_cells(notebook, as_markdown(view)))
+    cells = _template_cells(notebook, as_markdown(view))
+    for number, text in enumerate(without_effect(conditions, anchors=bool(card.anchors))):
+        cell = {"cell": f"{NOTE_TAG}-{number}", "cell_type": "markdown", "source": f"**Note.** {text}."}
+        cells.append({**cell, "metadata": {"tags": [NOTE_TAG]}})
+    return Prepared(folder, spec, loaded, agent, cells)
 
 
 def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:

@@ -95,7 +95,7 @@ class Restored:
         session.cells.update(self.cells)
         session.toolbox.submission, session.toolbox.anchored = self.submission, self.anchored
         session.model.usage, session.model.asked = self.model, self.asked
-        cells = sum(1 for cell in self.cells.values() if cell.author == "agent" and cell.cell_type == "code")
+        cells = sum(1 for cell in self.cells.values() if cell.author != "harness" and cell.cell_type == "code")
         session.turns = cells + self.extra_turns
         session.passed_before = float(self.spend.get("wall_clock_seconds") or 0.0)
         if "charged_seconds" in self.spend:

@@ -61,6 +61,7 @@ class Session:
         turns: cells that the agent has run, and its calls that could not be understood.
         model: what the agent's model has used, and the record of its conversation.
         prompts: what agents are told.
+        listeners: called with the cell and every message that belongs to one, once it is recorded.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Session:
         self.turns = 0
         self.model = ModelBook(self)
         self.prompts = render_prompts(agent_view(card), spec.limits, spec.kernel, spec.conditions)
+        self.listeners: list[Callable[[str, Message], None]] = []
         self.passed_before = 0.0
         self.running: RunningCell | None = None
         self.reading = Reading(0.0, 0.0, card.device, Decimal(1))
@@ -355,7 +357,7 @@ class Session:
         """Append a code cell of any author and run it; see :meth:`run_cell`."""
         async with self._lock:
             self.require_open()
-            if author == "agent":
+            if author != "harness":
                 if (closed := self.gate_problem()) is not None:
                     refused = {"name": "run_cell", "arguments": {"source": source}, "result": {"error": closed}}
                     self.recorder.append("tool", {**refused, "cell": None, "meter": self.spend()})
@@ -450,7 +452,7 @@ class Session:
                 "cell": cell,
                 "cell_type": cell_type,
                 "author": author,
-                "turn": self.turns if author == "agent" else None,
+                "turn": self.turns if author != "harness" else None,
                 "source": source,
                 "metadata": metadata or {},
             },
@@ -529,6 +531,9 @@ class Session:
                     **({"buffers": message.buffers} if message.buffers else {}),
                 },
             )
+        if cell is not None:
+            for listener in self.listeners:
+                listener(cell, message)
         if message.kind == "input_request":
             self.kernel.link.answer_input(self._answer(str(content["prompt"]), cell) if is_tool_call else "")
         if message.parent in self._probes:

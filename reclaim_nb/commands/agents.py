@@ -17,22 +17,19 @@ def _group() -> None:
 
 @agents.command("list")
 def list_agents(as_json: AsJson = False) -> None:
-    """List the agents, each with a sentence."""
-    from importlib.metadata import entry_points
+    """List the agents: which can run here, in which version, and how to get the others.
 
-    from reclaim_nb.attempts.agent import GROUP
+    Of a command that is installed it is told what the command can reach beside the attempt's own tools.
+    """
+    from reclaim_nb.agents.listing import list_agents as find_agents
 
-    found = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        try:
-            text = (entry.load().__doc__ or "").strip().partition("\n")[0]
-            found.append({"name": entry.name, "text": text, "problem": None})
-        except ImportError as problem:  # an agent of another package, without what it needs
-            found.append({"name": entry.name, "text": "", "problem": str(problem)})
+    found = find_agents()
     if as_json:
-        screen.print_json({"agents": found})
+        screen.print_json({"agents": [agent.to_json() for agent in found]})
         return
-    table = screen.table("agent", "what it does")
-    for one in found:
-        table.add_row(one["name"], one["text"] if one["problem"] is None else f"cannot be loaded: {one['problem']}")
+    table = screen.table("agent", "kind", "installed", "version", "what it does, reaches, or how to get it")
+    for agent in found:
+        note = agent.note if agent.installed else f"missing: {agent.note}"
+        off = f" Switched off: {agent.switched_off}." if agent.installed and agent.switched_off else ""
+        table.add_row(agent.name, agent.kind, "yes" if agent.installed else "no", agent.version or "-", note + off)
     screen.screen().print(table)

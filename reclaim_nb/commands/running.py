@@ -20,12 +20,13 @@ _CITATIONS = 3
 
 @dataclass(frozen=True)
 class Report:
-    """What came of one attempt: its row, its newest verdict, the criterion in words."""
+    """What came of one attempt: its row, its newest verdict, the criterion in words, what is unusual about it."""
 
     folder: AttemptFolder
     row: Row
     verdict: dict[str, Any] | None
     criterion: str | None
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -49,6 +50,7 @@ class Report:
             "criterion": self.criterion,
             "folder": str(self.folder.path),
             "notebook": str(self.folder.notebook),
+            "notes": list(self.notes),
             "verdict": self.verdict,
             "exit_code": self.exit_code,
         }
@@ -156,7 +158,17 @@ def report(folder: AttemptFolder) -> Report:
     if row.problem is None:
         card = recorded_card(folder).card
         criterion = card.criterion.as_text(card.target.unit) if card.criterion is not None else None
-    return Report(folder, row, read_verdict(folder), criterion)
+    notes = without_effect(folder) if row.problem is None else []
+    return Report(folder, row, read_verdict(folder), criterion, tuple(notes))
+
+
+def without_effect(folder: AttemptFolder) -> list[str]:
+    """Return a sentence for each condition of an attempt that changes nothing at its card."""
+    from reclaim_nb.attempts import conditions
+    from reclaim_nb.record.reader import first_event
+
+    spec = first_event(folder.stream).data["spec"]
+    return conditions.without_effect(spec["conditions"], anchors=bool(spec["card"].get("anchors")))
 
 
 def print_report(made: Report, console: Console, *, graded: bool = True) -> None:
@@ -200,4 +212,5 @@ def print_report(made: Report, console: Console, *, graded: bool = True) -> None
     why = made.explanation if graded or row.outcome else "not graded, as asked; `reclaim grade` does it"
     if why:
         pairs.append(("reason", why))
+    pairs += [("note", text) for text in made.notes]
     screen.print_facts(console, pairs)

@@ -199,6 +199,12 @@ class Kernel:
         box = self._provisioner.box
         return [] if box is None else [box.path / "s"]
 
+    @property
+    def private(self) -> Path:
+        """Host folder of the kernel's box; of what the host puts there itself, a container is shown nothing."""
+        assert self._provisioner.box is not None
+        return self._provisioner.box.path
+
     async def _connect(self, listener: Callable[[Message], None]) -> None:
         self._link = KernelLink(self._provisioner.connection_info, listener)
         info = await self._link.ready(START_SECONDS, self.poll)

@@ -132,11 +132,22 @@ def test_show_withholds_what_agents_may_not_see_unless_asked(reclaim: Call) -> N
     assert reclaim("papers", "show", PAPER, "--all", "--json").json["target"]["config"] == config
 
 
-def test_every_agent_is_listed_with_a_sentence(reclaim: Call) -> None:
+def test_every_agent_is_listed_with_version_or_how_to_get_it(
+    reclaim: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\necho codex-cli 9.8.7\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     agents = {agent["name"]: agent for agent in reclaim("agents", "list", "--json").json["agents"]}
-    assert {"replay", "nothing", "constant", "copy"} <= set(agents)
-    assert all(agent["text"] or agent["problem"] for agent in agents.values())
-    assert "constant" in reclaim("agents", "list").out
+    assert {"replay", "nothing", "constant", "copy", "human", "model"} <= set(agents)
+    assert all(agent["note"] for agent in agents.values())
+    assert (agents["codex"]["installed"], agents["codex"]["version"]) == (True, "codex-cli 9.8.7")
+    missing = agents["opencode"]
+    assert (missing["installed"], missing["version"]) == (False, None) and "npm install" in missing["note"]
+    assert agents["human"]["kind"] == "human" and agents["copy"]["kind"] == "null"
+    text = reclaim("agents", "list").out
+    assert "codex-cli 9.8.7" in text and "missing: npm install" in text
 
 
 def test_the_doctor_says_what_is_missing_and_how_to_get_it(
