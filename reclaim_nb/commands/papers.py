@@ -160,6 +160,63 @@ def check(
         raise typer.Exit(exits.ERROR)
 
 
+@papers.command("probe")
+def probe(
+    what: Annotated[list[str], typer.Argument(help="Suites, papers or their folders.")],
+    again: Annotated[bool, typer.Option("--again", help="Ask also what was answered lately.")] = False,
+    days: Annotated[float, typer.Option(min=0, help="Days for which an answer is not asked for again.")] = 7.0,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the network whether code, commit, data and weights are there, and whether the paper prints the value.
+
+    One request a second to a host, waits that a server asks for, answers kept for a week. The dated record of each
+    paper lies in the cache ($RECLAIM_CACHE, else ~/.cache/reclaim). Exit code 1: something is missing, gated or not
+    what the card says.
+    """
+    from reclaim_nb.papers.fetch_cache import Cache
+    from reclaim_nb.papers.fetch_web import Web
+    from reclaim_nb.papers.probe import probe_paper
+    from reclaim_nb.papers.suite import find_paper, load_suite
+
+    places = [_place(name) for name in what]
+    cards = [
+        loaded
+        for path in places
+        for loaded in (
+            [find_paper(str(path))] if path.is_file() or (path / "paper.yaml").exists() else load_suite(path)
+        )
+    ]
+    side, console, cache, web = screen.side(), screen.screen(), Cache.default(), Web()
+    records = []
+    try:
+        for loaded in cards:
+            record = probe_paper(
+                loaded,
+                cache=cache,
+                web=web,
+                again=again,
+                days=days,
+                progress=lambda line: side.print(screen.one_line(line), style="dim", soft_wrap=True),
+            )
+            records.append(record)
+            if not as_json:
+                console.print(f"{record.paper}, {record.time}: {cache.probe_file(record.paper)}", soft_wrap=True)
+                for one in record.answers:
+                    console.print(f"  {one.state:<9} {one.what}: {screen.one_line(one.text)}", soft_wrap=True)
+    finally:
+        web.close()
+    faults = sum(len(record.faults) for record in records)
+    if as_json:
+        screen.print_json(
+            {"records": [one.model_dump(mode="json", by_alias=True) for one in records], "faults": faults}
+        )
+    else:
+        unclear = sum(one.state == "unclear" for record in records for one in record.answers)
+        console.print(f"\n{len(records)} papers, {faults} faults, {unclear} answers unclear", soft_wrap=True)
+    if faults:
+        raise typer.Exit(exits.ERROR)
+
+
 def _place(name: str) -> Path:
     """Return the folder of a suite, or the file of a card."""
     from reclaim_nb.papers.suite import find_paper, suite_folders

@@ -114,7 +114,8 @@ CELLS = {
     "other port": "print(get('http://allowed.test:9/'))",
     "blocked": "print(get('http://code.lab.test/authors/toy-code/archive/main.zip'))",
     "address": "print(get(f'http://{HOST}:{PORT}/'), get(f'http://{NEIGHBOUR}:{PORT}/'))",
-    "forged": "print(proxied(f'GET http://elsewhere.test:{PORT}/ HTTP/1.1\\r\\nHost: allowed.test:{PORT}\\r\\n\\r\\n'))",
+    "forged": "print(proxied(f'GET http://elsewhere.test:{PORT}/ HTTP/1.1\\r\\n'"
+    "f'Host: allowed.test:{PORT}\\r\\n\\r\\n'))",
     "manager": "print(proxied('GET http://127.0.0.1:3128/squid-internal-mgr/info HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n'))",
     "address of IPv6": "print(get(f'http://[2001:db8::1]:{PORT}/'))",
     "direct": "print(json.dumps(connect((HOST, PORT), (NEIGHBOUR, PORT), ('192.0.2.7', 443), (OTHER, 3128))))",
@@ -126,7 +127,7 @@ CELLS = {
     "quiet": "print(1 + 1)",
     "left behind": "import subprocess, sys\n"
     "subprocess.Popen([sys.executable, '-c', 'import time, urllib.request; time.sleep(1.2); "
-    "urllib.request.urlopen(\"http://late.test/\")'], stderr=subprocess.DEVNULL)",
+    'urllib.request.urlopen("http://late.test/")\'], stderr=subprocess.DEVNULL)',
     "later": "import time; time.sleep(2)",
 }
 
@@ -265,7 +266,8 @@ def test_with_an_open_network_all_is_reached(internet: Internet, tmp_path: Path)
 def test_without_a_network_nothing_is_reached(internet: Internet, tmp_path: Path) -> None:
     cells = {
         "get": "import urllib.request\ntry: urllib.request.urlopen("
-        f"'http://{internet.address}:{internet.port}/', timeout=6)\nexcept OSError as problem: print('refused', problem)"
+        f"'http://{internet.address}:{internet.port}/', timeout=6)\n"
+        "except OSError as problem: print('refused', problem)"
     }
     result = run(tmp_path, cells, "docker", network="none")
     assert result.printed("get").startswith("refused")
@@ -283,7 +285,7 @@ class TestRefused:
 
     def test_allowing_what_the_card_blocks(self, internet: Internet, tmp_path: Path) -> None:
         paper = tiny_paper(tmp_path, network={"block": ["https://github.com/authors/toy-code"]})
-        with pytest.raises(AttemptError, match="the card blocks github.com"):
+        with pytest.raises(AttemptError, match=r"the card blocks github\.com"):
             prepare(
                 Request(
                     paper=str(paper),
@@ -305,9 +307,7 @@ class TestKilledRunner:
         away = "import time; print('begun'); time.sleep(1.5); " + GET.format(port=internet.port, path="away")
         cells = {"before": GET.format(port=internet.port, path="before"), "away": away}
         cells["after"] = GET.format(port=internet.port, path="after")
-        runner = RunnerProcess(
-            tmp_path, cells, "docker", network="allowlist", allow=[internet.entry("allowed.test")]
-        )
+        runner = RunnerProcess(tmp_path, cells, "docker", network="allowlist", allow=[internet.entry("allowed.test")])
         runner.wait('"text":"begun')
         runner.kill()
         threading.Event().wait(2)
@@ -322,9 +322,7 @@ class TestKilledRunner:
     def test_resumed_without_its_proxy(self, internet: Internet, tmp_path: Path) -> None:
         cells = {"waits": "import time; print('begun'); time.sleep(2)"}
         cells["after"] = GET.format(port=internet.port, path="after")
-        runner = RunnerProcess(
-            tmp_path, cells, "docker", network="allowlist", allow=[internet.entry("allowed.test")]
-        )
+        runner = RunnerProcess(tmp_path, cells, "docker", network="allowlist", allow=[internet.entry("allowed.test")])
         runner.wait('"text":"begun')
         runner.kill()
         client = engine()
