@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, screen
-from reclaim_nb.commands.attempt import AsJson
+from reclaim_nb.commands.attempt import AsJson, KernelKind, Network
 
 if TYPE_CHECKING:
     from reclaim_nb.papers.loading import LoadedCard
@@ -215,6 +215,72 @@ def probe(
         console.print(f"\n{len(records)} papers, {faults} faults, {unclear} answers unclear", soft_wrap=True)
     if faults:
         raise typer.Exit(exits.ERROR)
+
+
+@papers.command("gold")
+def gold(
+    paper: Annotated[str, typer.Argument(help="suite/slug, or a paper folder.")],
+    notebook: Annotated[
+        Path | None, typer.Option("--from", help="Reference notebook; default: solution.ipynb beside the card.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often it is replayed; spread is told of two or more.")] = 1,
+    kernel: Annotated[KernelKind, typer.Option(help="Where it is replayed.")] = KernelKind.docker,
+    network: Annotated[Network, typer.Option(help="Network of the container.")] = Network.none,
+    allow: Annotated[list[str] | None, typer.Option(metavar="HOST", help="Host to reach under allowlist.")] = None,
+    cpus: Annotated[float, typer.Option(min=0, help="Most CPUs of a container; 0: all.")] = 0.0,
+    memory_mib: Annotated[int, typer.Option(min=64, help="Most memory of the kernel, MiB.")] = 4096,
+    runs: Annotated[Path, typer.Option(help="Folder of all attempts.")] = Path("runs"),
+    out: Annotated[Path | None, typer.Option(help="Write the record here as YAML, and leave the card alone.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of a gold run that is there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a reference notebook in the paper's container and write what comes out onto the card.
+
+    A value outside the published bar makes the card broken, with that as the reason. The suite's manifest is brought up
+    to date.
+    """
+    from reclaim_nb.commands import running
+    from reclaim_nb.errors import CardError
+    from reclaim_nb.grading.gold import gold_of
+    from reclaim_nb.papers.gold import enter_gold, gold_document, outside_the_bar
+    from reclaim_nb.papers.suite import dump_yaml, find_paper
+
+    loaded = find_paper(paper)
+    source = notebook or loaded.path.parent / "solution.ipynb"
+    if out is None and loaded.card.gold is not None and not replace:
+        raise CardError(f"{loaded.path}: the card has a gold run already; take its place with --replace, or use --out")
+    given = {
+        "paper": paper,
+        "agent": "replay",
+        "options": {"notebook": str(source)},
+        "kernel": kernel.value,
+        "network": network.value,
+        "allow": ",".join(allow) if allow else None,
+        "cpus": cpus,
+        "memory_mib": memory_mib,
+        "runs": str(runs),
+        "batch": "gold",
+    }
+    folders = [running.make_attempt(given, f"replay {turn + 1} of {repeats}") for turn in range(repeats)]
+    made = gold_of(folders, loaded.card, source)
+    document = dump_yaml({"gold": gold_document(made)})
+    if out is not None:
+        out.write_text(document, "utf-8")
+        path, broken = out, outside_the_bar(loaded.card, made)
+    else:
+        entered = enter_gold(loaded, made, replace=replace)
+        path, broken = entered.path, entered.broken
+    if as_json:
+        facts = made.model_dump(mode="json")
+        screen.print_json({"paper": loaded.name, "gold": facts, "path": path, "broken": broken})
+        return
+    typer.echo(document, nl=False)
+    console = screen.screen()
+    console.print(f"written to {path}", soft_wrap=True)
+    if broken is not None:
+        console.print(f"the card is broken: {screen.one_line(broken)}", soft_wrap=True)
 
 
 def _place(name: str) -> Path:
