@@ -163,7 +163,7 @@ def kernel_facts(request: Request, device: Device = "cpu", card: PaperCard | Non
         KernelError: when a container is asked for and cannot be had.
     """
     kind = request.kernel
-    digest = ""
+    digest, image = "", request.image
     if kind != "local":
         from reclaim_nb.kernels.images import engine_problem, image_info, require_image
 
@@ -171,12 +171,18 @@ def kernel_facts(request: Request, device: Device = "cpu", card: PaperCard | Non
             available = engine_problem() is None and image_info(request.image or None) is not None
             kind = "docker" if available else "local"
         if kind == "docker":
-            digest = require_image(request.image or None).id
+            info = require_image(request.image or None)
+            if not request.image and card is not None:
+                from reclaim_nb.kernels.paper_images import find_paper_image
+
+                if (own := find_paper_image(card.environment, info)) is not None:
+                    info, image = own, own.tag
+            digest = info.id
     allow, block, proxy = _network(request, kind, card)
     gpus, gpu_name, factor = _gpus(request, device)
     config = KernelConfig(
         kind=kind,
-        image=request.image,
+        image=image,
         network=request.network,
         allow=allow,
         block=block,
