@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, screen
+from reclaim_nb.commands.analysis import without
 from reclaim_nb.commands.attempt import AsJson, KernelKind, Network
+from reclaim_nb.errors import CardError
 
 if TYPE_CHECKING:
     from reclaim_nb.papers.loading import LoadedCard
+    from reclaim_nb.papers.suite import Suite
 
 papers = typer.Typer(help="The paper cards: list, show, check.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,6 +49,69 @@ def list_papers(
     console.print(table)
     for message in broken:
         console.print(f"broken: {screen.one_line(message)}", soft_wrap=True)
+
+
+@papers.command("overview")
+def overview(
+    suite: Annotated[str, typer.Argument(help="Name or folder of a suite.")] = "neurips2025",
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it too: .svg, .pdf or .png by the file's name.")
+    ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark ground.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a suite at a glance: papers by tier and band of hours, areas, hours, audit."""
+    from dataclasses import asdict
+
+    from reclaim_nb.papers.overview import areas, grid
+    from reclaim_nb.papers.suite import find_suite
+    from reclaim_nb.papers.totals import PUBLISHED_BANDS, totals
+
+    found = find_suite(suite)
+    sums = totals(loaded.card for loaded in found)
+    if figure is not None:
+        _draw_overview(found, figure, dark)
+    if as_json:
+        tiers, fields = [asdict(row) for row in grid(sums)], [asdict(row) for row in areas(sums)]
+        drawn = str(figure) if figure is not None else None
+        screen.print_json(
+            {"suite": found.name, "lines": sums.lines(), "tiers": tiers, "areas": fields, "figure": drawn}
+        )
+        return
+    console = screen.screen()
+    bands = [one for one in sums.bands if one in PUBLISHED_BANDS or sums.bands[one]]
+    table = screen.table("tier", *(f"{one} h" if one[0].isdigit() else one for one in bands), "papers", "H100-hours")
+    for row in grid(sums):
+        hours = f"{row.h100_hours:,.1f}"
+        table.add_row(row.tier, *(str(row.bands[one]) for one in bands), str(row.papers), hours)
+    whole = [str(sums.bands[one]) for one in bands]
+    table.add_row("all", *whole, str(sums.cards), f"{sums.h100_hours:,.1f}")
+    console.print(table)
+    table = screen.table("area", "papers", "H100-hours")
+    for field in areas(sums):
+        table.add_row(field.area, str(field.papers), f"{field.h100_hours:,.1f}")
+    console.print(table)
+    for line in sums.lines():
+        console.print(line, soft_wrap=True)
+    if figure is not None:
+        console.print(f"drawn: {figure}", soft_wrap=True)
+
+
+def _draw_overview(suite: Suite, path: Path, dark: bool) -> None:
+    try:
+        from reclaim_nb.analysis.figures import figure as figure_of
+        from reclaim_nb.analysis.suites import suite_runs
+
+        draw = figure_of("overview")
+    except ModuleNotFoundError as missing:
+        raise without(missing) from missing
+    drawn = draw(
+        suite_runs(suite), theme="dark" if dark else "light", size="paper" if path.suffix == ".pdf" else "screen"
+    )
+    try:
+        drawn.savefig(path)
+    except (OSError, ValueError) as problem:
+        raise CardError(f"{path}: cannot be written: {problem}") from None
 
 
 @papers.command("show")
@@ -242,7 +308,6 @@ def gold(
     to date.
     """
     from reclaim_nb.commands import running
-    from reclaim_nb.errors import CardError
     from reclaim_nb.grading.gold import gold_of
     from reclaim_nb.papers.gold import enter_gold, gold_document, outside_the_bar
     from reclaim_nb.papers.suite import dump_yaml, find_paper
