@@ -26,7 +26,7 @@ def report(
     try:
         from reclaim_nb.analysis.report import make_report
     except ModuleNotFoundError as missing:
-        raise _without(missing) from missing
+        raise without(missing) from missing
     made = make_report(runs, out, batch or ())
     parts = {"page": made.page, "notebook": made.notebook, "tables": made.tables, "figures": made.figures}
     if as_json:
@@ -46,7 +46,7 @@ def import_published(
     try:
         from reclaim_nb.analysis.importing import import_published as take_in
     except ModuleNotFoundError as missing:
-        raise _without(missing) from missing
+        raise without(missing) from missing
     done = take_in(path, runs, batch=batch, bundles=bundles)
     if as_json:
         document = {"folder": str(done.folder), "written": done.written, "kept": done.kept, "bundles": done.bundles}
@@ -58,5 +58,6 @@ def import_published(
     console.print(f"`reclaim report {runs} --batch {batch}` reports on them.", soft_wrap=True)
 
 
-def _without(missing: ModuleNotFoundError) -> AttemptError:
+def without(missing: ModuleNotFoundError) -> AttemptError:
+    """Return the error that says how to get a missing package."""
     return AttemptError(f"this needs {missing.name}, which is not installed: pip install 'reclaim-nb[{_EXTRA}]'")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, screen
-from reclaim_nb.commands.attempt import AsJson
+from reclaim_nb.commands.analysis import without
+from reclaim_nb.commands.attempt import AsJson, KernelKind, Network
+from reclaim_nb.errors import CardError
 
 if TYPE_CHECKING:
     from reclaim_nb.papers.loading import LoadedCard
+    from reclaim_nb.papers.suite import Suite
 
 papers = typer.Typer(help="The paper cards: list, show, check.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,6 +49,69 @@ def list_papers(
     console.print(table)
     for message in broken:
         console.print(f"broken: {screen.one_line(message)}", soft_wrap=True)
+
+
+@papers.command("overview")
+def overview(
+    suite: Annotated[str, typer.Argument(help="Name or folder of a suite.")] = "neurips2025",
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it too: .svg, .pdf or .png by the file's name.")
+    ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="Draw on a dark ground.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a suite at a glance: papers by tier and band of hours, areas, hours, audit."""
+    from dataclasses import asdict
+
+    from reclaim_nb.papers.overview import areas, grid
+    from reclaim_nb.papers.suite import find_suite
+    from reclaim_nb.papers.totals import PUBLISHED_BANDS, totals
+
+    found = find_suite(suite)
+    sums = totals(loaded.card for loaded in found)
+    if figure is not None:
+        _draw_overview(found, figure, dark)
+    if as_json:
+        tiers, fields = [asdict(row) for row in grid(sums)], [asdict(row) for row in areas(sums)]
+        drawn = str(figure) if figure is not None else None
+        screen.print_json(
+            {"suite": found.name, "lines": sums.lines(), "tiers": tiers, "areas": fields, "figure": drawn}
+        )
+        return
+    console = screen.screen()
+    bands = [one for one in sums.bands if one in PUBLISHED_BANDS or sums.bands[one]]
+    table = screen.table("tier", *(f"{one} h" if one[0].isdigit() else one for one in bands), "papers", "H100-hours")
+    for row in grid(sums):
+        hours = f"{row.h100_hours:,.1f}"
+        table.add_row(row.tier, *(str(row.bands[one]) for one in bands), str(row.papers), hours)
+    whole = [str(sums.bands[one]) for one in bands]
+    table.add_row("all", *whole, str(sums.cards), f"{sums.h100_hours:,.1f}")
+    console.print(table)
+    table = screen.table("area", "papers", "H100-hours")
+    for field in areas(sums):
+        table.add_row(field.area, str(field.papers), f"{field.h100_hours:,.1f}")
+    console.print(table)
+    for line in sums.lines():
+        console.print(line, soft_wrap=True)
+    if figure is not None:
+        console.print(f"drawn: {figure}", soft_wrap=True)
+
+
+def _draw_overview(suite: Suite, path: Path, dark: bool) -> None:
+    try:
+        from reclaim_nb.analysis.figures import figure as figure_of
+        from reclaim_nb.analysis.suites import suite_runs
+
+        draw = figure_of("overview")
+    except ModuleNotFoundError as missing:
+        raise without(missing) from missing
+    drawn = draw(
+        suite_runs(suite), theme="dark" if dark else "light", size="paper" if path.suffix == ".pdf" else "screen"
+    )
+    try:
+        drawn.savefig(path)
+    except (OSError, ValueError) as problem:
+        raise CardError(f"{path}: cannot be written: {problem}") from None
 
 
 @papers.command("show")
@@ -158,6 +224,128 @@ def check(
         console.print(f"\n{errors} errors, {len(findings) - errors} warnings and notes")
     if errors:
         raise typer.Exit(exits.ERROR)
+
+
+@papers.command("probe")
+def probe(
+    what: Annotated[list[str], typer.Argument(help="Suites, papers or their folders.")],
+    again: Annotated[bool, typer.Option("--again", help="Ask also what was answered lately.")] = False,
+    days: Annotated[float, typer.Option(min=0, help="Days for which an answer is not asked for again.")] = 7.0,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the network whether code, commit, data and weights are there, and whether the paper prints the value.
+
+    One request a second to a host, waits that a server asks for, answers kept for a week. The dated record of each
+    paper lies in the cache ($RECLAIM_CACHE, else ~/.cache/reclaim). Exit code 1: something is missing, gated or not
+    what the card says.
+    """
+    from reclaim_nb.papers.fetch_cache import Cache
+    from reclaim_nb.papers.fetch_web import Web
+    from reclaim_nb.papers.probe import probe_paper
+    from reclaim_nb.papers.suite import find_paper, load_suite
+
+    places = [_place(name) for name in what]
+    cards = [
+        loaded
+        for path in places
+        for loaded in (
+            [find_paper(str(path))] if path.is_file() or (path / "paper.yaml").exists() else load_suite(path)
+        )
+    ]
+    side, console, cache, web = screen.side(), screen.screen(), Cache.default(), Web()
+    records = []
+    try:
+        for loaded in cards:
+            record = probe_paper(
+                loaded,
+                cache=cache,
+                web=web,
+                again=again,
+                days=days,
+                progress=lambda line: side.print(screen.one_line(line), style="dim", soft_wrap=True),
+            )
+            records.append(record)
+            if not as_json:
+                console.print(f"{record.paper}, {record.time}: {cache.probe_file(record.paper)}", soft_wrap=True)
+                for one in record.answers:
+                    console.print(f"  {one.state:<9} {one.what}: {screen.one_line(one.text)}", soft_wrap=True)
+    finally:
+        web.close()
+    faults = sum(len(record.faults) for record in records)
+    if as_json:
+        screen.print_json(
+            {"records": [one.model_dump(mode="json", by_alias=True) for one in records], "faults": faults}
+        )
+    else:
+        unclear = sum(one.state == "unclear" for record in records for one in record.answers)
+        console.print(f"\n{len(records)} papers, {faults} faults, {unclear} answers unclear", soft_wrap=True)
+    if faults:
+        raise typer.Exit(exits.ERROR)
+
+
+@papers.command("gold")
+def gold(
+    paper: Annotated[str, typer.Argument(help="suite/slug, or a paper folder.")],
+    notebook: Annotated[
+        Path | None, typer.Option("--from", help="Reference notebook; default: solution.ipynb beside the card.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often it is replayed; spread is told of two or more.")] = 1,
+    kernel: Annotated[KernelKind, typer.Option(help="Where it is replayed.")] = KernelKind.docker,
+    network: Annotated[Network, typer.Option(help="Network of the container.")] = Network.none,
+    allow: Annotated[list[str] | None, typer.Option(metavar="HOST", help="Host to reach under allowlist.")] = None,
+    cpus: Annotated[float, typer.Option(min=0, help="Most CPUs of a container; 0: all.")] = 0.0,
+    memory_mib: Annotated[int, typer.Option(min=64, help="Most memory of the kernel, MiB.")] = 4096,
+    runs: Annotated[Path, typer.Option(help="Folder of all attempts.")] = Path("runs"),
+    out: Annotated[Path | None, typer.Option(help="Write the record here as YAML, and leave the card alone.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of a gold run that is there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a reference notebook in the paper's container and write what comes out onto the card.
+
+    A value outside the published bar makes the card broken, with that as the reason. The suite's manifest is brought up
+    to date.
+    """
+    from reclaim_nb.commands import running
+    from reclaim_nb.grading.gold import gold_of
+    from reclaim_nb.papers.gold import enter_gold, gold_document, outside_the_bar
+    from reclaim_nb.papers.suite import dump_yaml, find_paper
+
+    loaded = find_paper(paper)
+    source = notebook or loaded.path.parent / "solution.ipynb"
+    if out is None and loaded.card.gold is not None and not replace:
+        raise CardError(f"{loaded.path}: the card has a gold run already; take its place with --replace, or use --out")
+    given = {
+        "paper": paper,
+        "agent": "replay",
+        "options": {"notebook": str(source)},
+        "kernel": kernel.value,
+        "network": network.value,
+        "allow": ",".join(allow) if allow else None,
+        "cpus": cpus,
+        "memory_mib": memory_mib,
+        "runs": str(runs),
+        "batch": "gold",
+    }
+    folders = [running.make_attempt(given, f"replay {turn + 1} of {repeats}") for turn in range(repeats)]
+    made = gold_of(folders, loaded.card, source)
+    document = dump_yaml({"gold": gold_document(made)})
+    if out is not None:
+        out.write_text(document, "utf-8")
+        path, broken = out, outside_the_bar(loaded.card, made)
+    else:
+        entered = enter_gold(loaded, made, replace=replace)
+        path, broken = entered.path, entered.broken
+    if as_json:
+        facts = made.model_dump(mode="json")
+        screen.print_json({"paper": loaded.name, "gold": facts, "path": path, "broken": broken})
+        return
+    typer.echo(document, nl=False)
+    console = screen.screen()
+    console.print(f"written to {path}", soft_wrap=True)
+    if broken is not None:
+        console.print(f"the card is broken: {screen.one_line(broken)}", soft_wrap=True)
 
 
 def _place(name: str) -> Path:
