@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -174,10 +174,8 @@ class Sitting:
 
     def end(self) -> Finished:
         if self._thread.is_alive() and (self.folder.path / DESK).exists():
-            try:
+            with suppress(DeskGone):
                 self.line().ask("close")
-            except DeskGone:
-                pass
         self._thread.join(60)
         assert self.finished is not None
         return self.finished
