@@ -50,6 +50,16 @@ class RunningCell:
         told = reply if reply.get("ename") not in (None, "NoneType") else self.error or reply
         return f"{str(told.get('ename', 'error'))[:100]}: {str(told.get('evalue', ''))[:300]}"
 
+    def status(self) -> tuple[str, str | None]:
+        """Return how the cell ended, and a sentence on it where there is something to say."""
+        if self.reply is None or not self.idle:
+            return "killed", self.detail or "the kernel ended before the cell did"
+        if self.reply.get("status") == "ok":
+            return "ok", self.detail
+        if self.stopping is not None:
+            return self.stopping, self.detail
+        return "error", self.error_text()
+
     def take(self, kind: str, content: dict[str, Any]) -> None:
         """Take note of one of the cell's messages; ``done`` is set once it has answered and is idle."""
         self.messages += 1

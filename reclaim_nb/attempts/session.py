@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reclaim_nb.attempts.cells import CellSummary, RunningCell
+from reclaim_nb.attempts.closing import CLOSING, closing_note
 from reclaim_nb.attempts.conditions import GATE, GATE_SHARE, NUDGE
 from reclaim_nb.attempts.gaps import GapCounter
 from reclaim_nb.attempts.guard import Guard
@@ -19,7 +20,7 @@ from reclaim_nb.attempts.meter import Meter, Reading, make_meter
 from reclaim_nb.attempts.model_book import ModelBook
 from reclaim_nb.attempts.network_log import NetworkLog, read_so_far
 from reclaim_nb.attempts.prompts import render_prompts
-from reclaim_nb.attempts.reasons import ENDINGS, EndReason
+from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.spec import AttemptSpec
 from reclaim_nb.attempts.toolbox import Toolbox
@@ -40,9 +41,6 @@ from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.paper_text import PaperText
 from reclaim_nb.papers.view import agent_view
 from reclaim_nb.record.clock import Clock, SystemClock
-
-CLOSING = "reclaim-end"
-"""Id of the harness's last cell."""
 
 
 class Session:
@@ -381,7 +379,7 @@ class Session:
                 await self.guard.stop_cell(running, "interrupted", "the attempt was stopped")
                 self._end_cell(running, "interrupted", running.detail)
                 raise
-            result = self._end_cell(running, *_status(running))
+            result = self._end_cell(running, *running.status())
             if self.submission is not None:
                 self.guard.end_with("submitted")
             over = self.guard.over
@@ -600,28 +598,6 @@ class Session:
                 self._network.note(text)
             self._tasks.append(asyncio.create_task(self._network.run()))
         self.notify()
-
-
-def closing_note(session: Session, reason: EndReason, detail: str | None) -> str:
-    """Return the Markdown that ends the notebook: why it ended, what was handed in, what it cost."""
-    state, submission = session.budget_state(), session.submission
-    lines = ["---", f"**The attempt ended: {ENDINGS[reason].text}** (`{reason}`{f': {detail}' if detail else ''})."]
-    if submission is not None:
-        note = " ".join(str(submission["note"]).split())
-        lines.append(f"Handed in: **{submission['value']}**{f' – {note}' if note else ''}")
-    lines.append(f"Spent: {state.text}.")
-    lines.append("The verdict is not part of this notebook; it lies beside it and rests on the record, not on prose.")
-    return "\n\n".join(lines)
-
-
-def _status(running: RunningCell) -> tuple[str, str | None]:
-    if running.reply is None or not running.idle:
-        return "killed", running.detail or "the kernel ended before the cell did"
-    if running.reply.get("status") == "ok":
-        return "ok", running.detail
-    if running.stopping is not None:
-        return running.stopping, running.detail
-    return "error", running.error_text()
 
 
 def _kernel_config(spec: AttemptSpec) -> KernelConfig:
