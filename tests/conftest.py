@@ -1,4 +1,8 @@
-"""What tests that need a container engine share: without one they skip, or fail under RECLAIM_REQUIRE_DOCKER=1."""
+"""Which tests run where.
+
+Those that need a container engine skip without one, or fail under RECLAIM_REQUIRE_DOCKER=1. Those that need a local
+model server run only where the expression of ``-m`` speaks of them, as `make test-model` does.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,17 @@ _engine_problem = functools.cache(engine_problem)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses the kernel image, so that ``-m "not docker"`` leaves it out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test that uses the kernel image, so that ``-m "not docker"`` leaves it out; leave out ``model``."""
     for item in items:
         if "kernel_image" in getattr(item, "fixturenames", ()):
             item.add_marker("docker")
+    if "model" in config.option.markexpr:
+        return
+    left_out = [item for item in items if item.get_closest_marker("model")]
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -72,6 +72,13 @@ class Tab:
         reply = self.client.execute_interactive(source, timeout=60, output_hook=show)
         return reply["content"]["status"], "".join(shown)
 
+    def reply(self, request: str) -> dict[str, Any]:
+        """Wait for the reply to a request."""
+        while (message := self.client.get_shell_msg(timeout=30))["parent_header"]["msg_id"] != request:
+            pass
+        content: dict[str, Any] = message["content"]
+        return content
+
     def close(self) -> None:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
@@ -222,8 +229,7 @@ def test_an_interrupt_reaches_the_cell_and_the_attempt_goes_on(sitting: Sitting)
         while tab.client.get_iopub_msg(timeout=30)["msg_type"] != "stream":
             pass
         tab.manager.interrupt_kernel()
-        reply = tab.client.get_shell_msg(timeout=30)
-        assert reply["parent_header"]["msg_id"] == request and reply["content"]["ename"] == "KeyboardInterrupt"
+        assert tab.reply(request)["ename"] == "KeyboardInterrupt"
         assert tab.run("6 * 7") == ("ok", "42")
 
 
@@ -267,8 +273,7 @@ def test_a_flood_is_cut_in_the_tab_and_whole_in_the_record(sitting: Sitting) -> 
 def test_what_a_front_end_asks_silently_is_no_cell(sitting: Sitting) -> None:
     before = len(statuses(sitting))
     with tab_of(sitting.folder.path) as tab:
-        tab.client.execute("spied = 1", silent=True)
-        assert tab.client.get_shell_msg(timeout=30)["content"]["status"] == "ok"
+        assert tab.reply(tab.client.execute("spied = 1", silent=True))["status"] == "ok"
         assert tab.run("'spied' in globals()") == ("ok", "False")
     assert len(statuses(sitting)) == before + 1
 
