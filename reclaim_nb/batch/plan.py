@@ -121,7 +121,8 @@ class Declared:
     def from_json(cls, text: str) -> Declared:
         """Return what :meth:`to_json` wrote."""
         raw = json.loads(text)
-        request = Request(**{**raw["request"], "conditions": tuple(raw["request"]["conditions"])})
+        given = raw["request"]
+        request = Request(**{**given, **{name: tuple(given[name]) for name in ("conditions", "allow")}})
         need = None if raw["need"] is None else Decimal(raw["need"])
         return cls(request, raw["suite"], raw["paper"], raw["label"], need)
 
@@ -159,7 +160,10 @@ def declare(plan: Plan, runs: Path | str) -> list[Declared]:
     Raises:
         CardError: when a suite or paper is not found.
     """
-    declared = []
+    declared, settings = [], dict(plan.settings)
+    if "allow" in settings:
+        hosts = settings["allow"]
+        settings["allow"] = tuple(hosts.split(",") if isinstance(hosts, str) else hosts)
     for loaded in _cards(plan):
         for agent in plan.agents:
             for conditions in plan.conditions:
@@ -173,7 +177,7 @@ def declare(plan: Plan, runs: Path | str) -> list[Declared]:
                         batch=plan.name,
                         repeat=repeat,
                         conditions=tuple(conditions),
-                        **plan.settings,
+                        **settings,
                     )
                     label = agent_label(agent.name, agent.model, conditions)
                     need = loaded.card.need.hours

@@ -112,8 +112,7 @@ def _make(declared: Declared, again: int) -> EndReason | None:
 def vars_of(request: object) -> dict[str, object]:
     """Return a request as papermill's parameters."""
     values = dict(vars(request))
-    values["conditions"] = ",".join(values["conditions"])
-    return values
+    return values | {name: ",".join(values[name]) for name in ("conditions", "allow")}
 
 
 def _go_on(folder: AttemptFolder) -> EndReason | None:

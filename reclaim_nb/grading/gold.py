@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import statistics
 from collections.abc import Sequence
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Any
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.grading.verdict import grade
 from reclaim_nb.papers.card import Gold, PaperCard
-from reclaim_nb.papers.numbers import CONTEXT, format_decimal
+from reclaim_nb.papers.numbers import CONTEXT, decimals, format_decimal, quantise
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.reader import first_event, last_event
 from reclaim_nb.record.verify import verify_record
@@ -68,8 +69,8 @@ def _run(folder: AttemptFolder, card: PaperCard) -> tuple[Decimal, dict[str, Any
     if problems := verify_record(folder).problems:
         raise AttemptError(f"{folder.path}: the record is not sound: {problems[0]}")
     verdict = grade(folder, card)
-    handed_in = (last.data["submission"] or {}).get("value")
-    value = verdict.value if verdict.value is not None else handed_in
+    measured = None if verdict.value is None else Decimal(verdict.value)
+    value = _value(measured, (last.data["submission"] or {}).get("value"))
     if value is None:
         raise AttemptError(f"{folder.path}: the replay handed in no value")
     facts = {
@@ -77,7 +78,16 @@ def _run(folder: AttemptFolder, card: PaperCard) -> tuple[Decimal, dict[str, Any
         "seconds": last.data["usage"]["charged_seconds"],
         "date": last.time[:10],
     }
-    return Decimal(str(value)), facts, first_event(folder.stream).data["spec"]
+    return value, facts, first_event(folder.stream).data["spec"]
+
+
+def _value(measured: Decimal | None, handed_in: str | None) -> Decimal | None:
+    """Return what was measured; where the value that was handed in is the same with more digits, that."""
+    given = None if handed_in is None else Decimal(str(handed_in))
+    if measured is None or given is None:
+        return given if measured is None else measured
+    same = decimals(given) > decimals(measured) and quantise(given, decimals(measured)) == measured
+    return given if same else measured
 
 
 def _mean(values: Sequence[Decimal]) -> Decimal:
@@ -99,5 +109,5 @@ def _device(kernel: dict[str, Any]) -> str:
     if kernel.get("gpu_name"):
         number = len(kernel["gpus"])
         return kernel["gpu_name"] if number == 1 else f"{number} x {kernel['gpu_name']}"
-    cores = kernel.get("cpus") or 0
-    return f"{cores:g} CPU cores" if cores else "the machine's CPU cores"
+    cores = kernel.get("cpus") or os.cpu_count() or 1
+    return f"{cores:g} CPU core{'' if cores == 1 else 's'}"

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclaim_nb.batch.plan import Declared, declare, differing_fields, load_plan, make_plan
+from reclaim_nb.batch.settle import vars_of
 from reclaim_nb.errors import AttemptError, CardError
 
 
@@ -79,3 +80,13 @@ def test_two_plans_differ_exactly_where_their_settings_do(one: dict[str, int], t
     names = differing_fields(quick_plan(settings=one), quick_plan(settings=two, repeats=7, agents=["copy"]))
     expected = {f"settings.{name}" for name in one.keys() | two.keys() if one.get(name) != two.get(name)}
     assert set(names) == expected
+
+
+def test_hosts_of_an_allow_list_survive_the_way_to_another_process() -> None:
+    for hosts in (["a.example", ".b.example"], "a.example,.b.example"):
+        plan = quick_plan(settings={"network": "allowlist", "allow": hosts})
+        request = declare(plan, "runs")[0].request
+        assert request.allow == ("a.example", ".b.example")
+        assert vars_of(request)["allow"] == "a.example,.b.example"
+        again = Declared.from_json(declare(plan, "runs")[0].to_json()).request
+        assert again == request

@@ -9,6 +9,7 @@ import pytest
 from cli_helpers import Call, write_notebook
 
 from reclaim_nb.errors import CardError
+from reclaim_nb.grading.gold import _value
 from reclaim_nb.papers.card import Gold
 from reclaim_nb.papers.check import check_path
 from reclaim_nb.papers.gold import enter_gold, outside_the_bar
@@ -98,6 +99,15 @@ class TestEntering:
 
     def test_no_value_breaks_nothing(self, card: LoadedCard) -> None:
         assert outside_the_bar(card.card, GOLD.model_copy(update={"value": None})) is None
+
+
+@pytest.mark.parametrize(
+    ("measured", "handed_in", "value"),
+    [("0.987", "0.9873", "0.9873"), ("0.987", "0.98", "0.987"), ("0.987", "0.9912", "0.987"), (None, "4", "4")],
+)
+def test_more_digits_of_the_same_value_are_kept(measured: str | None, handed_in: str, value: str) -> None:
+    found = _value(None if measured is None else Decimal(measured), handed_in)
+    assert str(found) == value
 
 
 class TestReplaying:
