@@ -185,6 +185,8 @@ class _Header:
 
     kind: str
     columns: tuple[tuple[int, int, str], ...]
+    aligned: bool = False
+    """More than one space stands between or before the texts."""
 
 
 def _columns(line: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
@@ -207,8 +209,9 @@ def _line(line: str, offset: int, header: list[_Header], keys: _Keys) -> Iterato
     if not found:
         if line.strip() and not _RULE.match(line):
             kind, columns = _columns(line)
-            if len(columns) > 1:
-                header[:] = [_Header(kind, columns)]
+            # "BLEU n/a" is a result that is not there, and no head of the numbers below it.
+            if len(columns) > 1 and not _NOT_A_NUMBER.search(line):
+                header[:] = [_Header(kind, columns, "  " in line.rstrip())]
             else:
                 header.clear()
         if structured or "{" in line or "[" in line:
@@ -218,7 +221,7 @@ def _line(line: str, offset: int, header: list[_Header], keys: _Keys) -> Iterato
         return
     kind, columns = _columns(line) if header else ("", ())
     table = header[0] if header and header[0].kind == kind and len(columns) > 1 else None
-    if table is not None and kind == " " and _KEYED.search(line):
+    if table is not None and kind == " " and not _is_under(line, found, columns, table):
         table = None
     reader = _LineReader(line, offset, found, keys, table, columns)
     yield from reader.read()
@@ -231,6 +234,18 @@ _KEYED = re.compile(r"[A-Za-z]\s*[=:]\s*[-+]?[.\d]")
 
 def _is_row(line: str) -> bool:
     return not _KEYED.search(line)
+
+
+def _is_under(line: str, found: list[re.Match[str]], columns: tuple[tuple[int, int, str], ...], head: _Header) -> bool:
+    """Tell whether a line is a row of a table that only spaces hold together, and not just the next line of prose."""
+    if _KEYED.search(line):
+        return False
+    if not head.aligned and len(columns) - len(head.columns) not in (0, 1):
+        return False
+    # "F1 84.2" below "BLEU failed": a line that names another metric than the words above it names its own number.
+    own = v.families_of(v.tokens(line[: found[0].start()]))
+    above = v.families_of(v.tokens(" ".join(text for _, _, text in head.columns)))
+    return not own or not above or bool(own & above)
 
 
 class _LineReader:
@@ -446,7 +461,7 @@ class _LineReader:
         if self.table is None:
             return ""
         heads = self.table.columns
-        if self.table.kind != " ":
+        if self.table.kind != " " or not self.table.aligned:
             places = [i for i, (begin, end, _) in enumerate(self.columns) if begin <= match.start() < end]
             shift = max(0, len(self.columns) - len(heads))
             place = places[0] - shift if places else -1

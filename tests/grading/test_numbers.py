@@ -126,3 +126,31 @@ def test_the_one_line_of_another_shape_is_never_lost(lines: list[str], place: in
 
 def test_a_line_alone_reads_as_in_its_text() -> None:
     assert [n.text for n in line_numbers("acc 84.1 n=10", 7)] == ["84.1", "10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("test BLEU n/a\ntest F1 84.2 %", ("test", "f1")),
+        ("BLEU nan\nF1 84.2", ("f1",)),
+        ("BLEU failed here\nF1 is 84.2", ("f1", "is")),
+        ("BLEU was not computed\nvalue 84.2", ("value",)),
+        ("BLEU     skipped here\nF1       84.2", ("f1",)),
+    ],
+)
+def test_a_line_of_words_names_no_number_of_the_line_below_it(text: str, named: tuple[str, ...]) -> None:
+    (number,) = numbers(text)
+    assert number.own == named and "bleu" not in number.words
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("epoch loss acc\n1 0.5 0.9", ["epoch", "loss", "acc"]),
+        ("   accuracy  f1\n0     0.97   0.9", [None, "accuracy", "f1"]),
+        ("      val  test\nBLEU 30.1  29.9", ["val", "test"]),
+        ("accuracy f1\nmean 0.9 0.8", ["accuracy", "f1"]),
+    ],
+)
+def test_the_head_of_a_table_of_spaces_names_its_columns(text: str, names: list[str | None]) -> None:
+    assert [number.own[0] if number.own else None for number in numbers(text)] == names
