@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,11 +127,19 @@ def _print(one: Calibration, console: Console) -> None:
         )
     console.print(table)
     console.print()
+    for compared in one.compared:
+        if compared.alone is not None:
+            alone = compared.alone
+            told = f"{said((alone.outcome, alone.cause))}, value {alone.value or '-'}"
+            console.print(f"{compared.name}: by rules alone {told}", soft_wrap=True)
+    if any(compared.alone is not None for compared in one.compared):
+        console.print()
     right = sum(not compared.differences for compared in one.compared)
     measures = one.measures
     pairs = [
         ("grader", one.grader),
         ("as labelled", f"{right} of {len(one.compared)}; {measures.undecided} left undecided"),
+        *_specified(one.compared),
         ("precision", share_text(measures.precision)),
         ("recall", share_text(measures.recall)),
         ("F1", share_text(measures.f1, counts=False)),
@@ -147,6 +157,19 @@ def _print(one: Calibration, console: Console) -> None:
             )
         console.print(confusion)
     console.print()
+
+
+def _specified(compared: Sequence[Compared]) -> list[tuple[str, str]]:
+    """Return how many scenarios and holes of the specification come out as stated, their variants included."""
+    found = []
+    for kind, name in (("S", "scenarios"), ("N", "holes")):
+        wrong: dict[str, bool] = {}
+        for one in compared:
+            if match := re.match(rf"{kind}\d\d", one.name):
+                wrong[match[0]] = wrong.get(match[0], False) or bool(one.differences)
+        if wrong:
+            found.append((name, f"{len(wrong) - sum(wrong.values())} of {len(wrong)} as specified"))
+    return found
 
 
 def said(pair: tuple[str, str | None]) -> str:

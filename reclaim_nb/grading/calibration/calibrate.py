@@ -32,6 +32,7 @@ class Compared:
         verdict: what came, None where grading failed.
         problem: why it failed.
         by: what the verdict rests on.
+        alone: the verdict of the rules alone, where it rests on more.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Compared:
     verdict: Verdict | None
     problem: str | None = None
     by: str = "rules"
+    alone: Verdict | None = None
 
     @property
     def differences(self) -> list[str]:
@@ -53,12 +55,14 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         value = self.verdict.value if self.verdict is not None else None
+        alone = self.alone
         return {
             "name": self.name,
             "title": self.title,
             "wanted": {"outcome": self.label.outcome, "cause": self.label.cause, "value": self.label.value},
             "got": {"outcome": self.got[0], "cause": self.got[1], "value": value},
             "by": self.by,
+            "alone": None if alone is None else {"outcome": alone.outcome, "cause": alone.cause, "value": alone.value},
             "differences": self.differences,
         }
 
@@ -104,14 +108,13 @@ def run_builtin(scenarios: Sequence[Scenario], place: Path, kernel: KernelKind =
 def grade_built(made: Built) -> list[Compared]:
     """Grade the attempt of a scenario as it asks for, by every one of its cards."""
     scenario, folder, card = made.scenario, made.folder, made.cards[0]
-    by = "rules"
+    alone, by = grade(folder, card, edited="disqualify"), "rules"
+    verdict, more = alone, False
     if scenario.judge is not None:
-        verdict, by = grade_with_model(folder, card, judge(scenario.judge)), "a scripted model"
+        verdict, by, more = grade_with_model(folder, card, judge(scenario.judge)), "a scripted model", True
     elif scenario.reexecute:
-        verdict, by = grade_with_reexecution(folder, card, reexecute(folder)), "rules and re-execution"
-    else:
-        verdict = grade(folder, card, edited="disqualify")
-    found = [Compared(scenario.id, scenario.title, scenario.label, verdict, by=by)]
+        verdict, by, more = grade_with_reexecution(folder, card, reexecute(folder)), "rules and re-execution", True
+    found = [Compared(scenario.id, scenario.title, scenario.label, verdict, by=by, alone=alone if more else None)]
     if scenario.also:
         seen = examine(folder, card)
         for other, label in zip(made.cards[1:], scenario.also, strict=True):
