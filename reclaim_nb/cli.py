@@ -12,7 +12,20 @@ from typing import Annotated
 
 import typer
 
-from reclaim_nb.commands import agents, analysis, attempt, batch, demo, desk, exits, machine, papers, record
+from reclaim_nb.commands import (
+    agents,
+    analysis,
+    attempt,
+    batch,
+    calibrate,
+    demo,
+    desk,
+    exits,
+    grading,
+    machine,
+    papers,
+    record,
+)
 
 app = typer.Typer(
     name="reclaim",
@@ -27,7 +40,9 @@ app.command(short_help="Attempts of three small papers, and one that cheats.")(d
 app.command(short_help="Make one attempt at a paper and grade it.")(attempt.run)
 app.command(short_help="Go on with an attempt whose runner died.")(attempt.resume)
 app.add_typer(desk.attempt, name="attempt", short_help="Make an attempt yourself, in a notebook: open, submit, close.")
-app.command(short_help="Grade an attempt from its record.")(record.grade)
+app.command(short_help="Grade an attempt from its record: by rules, or with a model.")(grading.grade)
+app.command(short_help="Measure an attempt's number again in a fresh kernel.")(grading.reexecute)
+app.command(short_help="How graders agree with labelled attempts.")(calibrate.calibrate)
 app.command(short_help="List attempts: state, spend, outcome.")(record.status)
 app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")

@@ -13,6 +13,7 @@ class _Null:
     def __init__(self, options: dict[str, Any], card: LoadedCard) -> None:
         target = card.card.target
         self._metric = target.metric
+        self._words = (target.metric, *target.words)
         self._value = format_decimal(target.value) if target.value is not None else "0"
 
     def _sources(self) -> list[str]:
@@ -55,9 +56,16 @@ class Copy(_Null):
             "\n"
             "lines = [line for path in text_files(attempt.release) for line in path.read_text().splitlines()]\n"
             "lines += attempt.read_paper('all').splitlines()",
-            f"found = [line for line in lines if {self._value!r} in line]\nprint(found[0])",
+            # The same number may be printed with other digits, 1.0 for 1.00; a line that names the metric comes first.
             "import re\n"
-            f"value = re.search(re.escape({self._value!r}), found[0]).group()\n"
-            f"print({self._metric!r}, value)",
-            'attempt.submit(value, note="found in the release")',
+            f"words = {sorted({word.lower() for word in self._words})!r}\n"
+            "named = [line for line in lines if any(word in line.lower() for word in words)]\n"
+            "found = []\n"
+            "for line in named + lines:\n"
+            "    for text in re.findall(r'[0-9]+(?:[.][0-9]+)?', line):\n"
+            f"        if float(text) == {self._value}:\n"
+            "            found.append(text)\n"
+            "print(len(found), 'places hold the value')",
+            f"if found:\n    print({self._metric!r}, found[0])\nelse:\n    print('neither release nor paper holds it')",
+            "if found:\n    attempt.submit(found[0], note='found in the release or the paper')",
         ]

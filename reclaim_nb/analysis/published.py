@@ -46,6 +46,15 @@ VERDICTS: tuple[Word, ...] = (
     Word("unverifiable", "ungraded", "out", "the release holds graded runs only"),
 )
 
+LADDER: tuple[tuple[range, str], ...] = (
+    (range(0, 1), "disqualified"),
+    (range(1, 2), "unverifiable"),
+    (range(2, 6), "not_reproduced"),
+    (range(6, 8), "partial"),
+    (range(8, 11), "reproduced"),
+)
+"""The auditor's scores from 0 to 10, and the verdict that each of them is; all graded runs of the release agree."""
+
 MODES: tuple[Word, ...] = (
     Word("reproduced-clean", None),
     Word("near-miss-partial", "C14"),
@@ -173,6 +182,24 @@ def slug(text: str) -> str:
 def outcome_of(verdict: str) -> Outcome:
     """Return our outcome for a published verdict; one that is not known is ``ungraded``."""
     return ours(VERDICTS, verdict) or "ungraded"  # type: ignore[return-value]
+
+
+def outcome_of_score(score: int) -> Outcome:
+    """Return our outcome for a published score.
+
+    Raises:
+        ValueError: when it is none from 0 to 10.
+    """
+    for scores, verdict in LADDER:
+        if score in scores:
+            return outcome_of(verdict)
+    raise ValueError(f"{score}: the published scores go from 0 to 10")
+
+
+def scores_of(outcome: Outcome) -> range:
+    """Return the published scores that say one of our outcomes; ours holds no more than its rung."""
+    verdict = theirs(VERDICTS, outcome)
+    return next(scores for scores, word in LADDER if word == verdict)
 
 
 def cause_of(verdict: str, mode: str, mode_slug: str) -> Code | None:

@@ -1,4 +1,4 @@
-"""``reclaim grade``, ``reclaim status`` and ``reclaim verify-record``: what is on disk, and what it is worth."""
+"""``reclaim status`` and ``reclaim verify-record``: what is on disk, and whether it is sound."""
 
 from __future__ import annotations
 
@@ -8,30 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reclaim_nb.commands import exits, running, screen
+from reclaim_nb.commands import exits, screen
 from reclaim_nb.commands.attempt import AsJson
-from reclaim_nb.errors import AttemptError
 
 if TYPE_CHECKING:
     from reclaim_nb.record.index import Row
 
 AttemptPath = Annotated[Path, typer.Argument(help="Attempt folder, its notebook or its stream.")]
-
-
-def grade(path: AttemptPath, as_json: AsJson = False) -> None:
-    """Grade an attempt from its record. An earlier verdict stays; a new one is added beside it."""
-    from reclaim_nb.record.folder import open_folder
-    from reclaim_nb.record.index import row_of
-
-    folder = open_folder(path)
-    if row_of(folder).reason is None:
-        raise AttemptError(f"{folder.path}: the attempt has not ended; `reclaim resume` goes on with it")
-    running.grade_now(folder)
-    made = running.report(folder)
-    if as_json:
-        screen.print_json(made.to_json())
-    else:
-        running.print_report(made, screen.screen())
 
 
 def status(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -101,7 +102,7 @@ def table(*columns: str, whole: str = "") -> Table:
     return made
 
 
-def print_facts(console: Console, pairs: list[tuple[str, str | Text]]) -> None:
+def print_facts(console: Console, pairs: Sequence[tuple[str, str | Text]]) -> None:
     """Print names and values below each other; long values run on, so that a path can be copied."""
     from rich.text import Text
 

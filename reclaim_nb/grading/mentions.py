@@ -130,7 +130,7 @@ def numbers(text: str, start: int = 0) -> Iterator[Number]:
 
 def line_numbers(line: str, offset: int, of_shape: int = 1) -> list[Number]:
     """Return the numbers of one line that stands by itself."""
-    return [replace(number, of_shape=of_shape) for number in _line(line, offset, [], _Keys())]
+    return list(_line(line, offset, [], _Keys(), of_shape))
 
 
 def absent(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
@@ -185,6 +185,8 @@ class _Header:
 
     kind: str
     columns: tuple[tuple[int, int, str], ...]
+    aligned: bool = False
+    """More than one space stands between or before the texts."""
 
 
 def _columns(line: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
@@ -201,14 +203,18 @@ def _columns(line: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
 _RULE = re.compile(r"^[\s|+:=─━═┼┿╇╈┡┢\-–—_]*$")
 
 
-def _line(line: str, offset: int, header: list[_Header], keys: _Keys) -> Iterator[Number]:
+def _line(line: str, offset: int, header: list[_Header], keys: _Keys, of_shape: int = 1) -> Iterator[Number]:
     found = list(_NUMBER.finditer(line))
+    if found and not header and not keys.stack and not keys.key and not _OPENING.search(line):
+        yield from _alike(line, offset, found, of_shape)
+        return
     structured = bool(keys.stack) or bool(_KEY.search(line)) or ("{" in line and "}" in line)
     if not found:
         if line.strip() and not _RULE.match(line):
             kind, columns = _columns(line)
-            if len(columns) > 1:
-                header[:] = [_Header(kind, columns)]
+            # "BLEU n/a" is a result that is not there, and no head of the numbers below it.
+            if len(columns) > 1 and not _NOT_A_NUMBER.search(line):
+                header[:] = [_Header(kind, columns, "  " in line.rstrip())]
             else:
                 header.clear()
         if structured or "{" in line or "[" in line:
@@ -218,12 +224,74 @@ def _line(line: str, offset: int, header: list[_Header], keys: _Keys) -> Iterato
         return
     kind, columns = _columns(line) if header else ("", ())
     table = header[0] if header and header[0].kind == kind and len(columns) > 1 else None
-    if table is not None and kind == " " and _KEYED.search(line):
+    if table is not None and kind == " " and not _is_under(line, found, columns, table):
         table = None
     reader = _LineReader(line, offset, found, keys, table, columns)
-    yield from reader.read()
+    yield from reader.read() if of_shape == 1 else (replace(number, of_shape=of_shape) for number in reader.read())
     if table is None and not structured and header and not _is_row(line):
         header.clear()
+
+
+_OPENING = re.compile(r"""[{}\[\]"']""")
+"""What may begin or end keys around a number."""
+_ZEROS = str.maketrans("123456789", "000000000")
+_ALIKE: dict[str, tuple[tuple[Number, ...], int | None]] = {}
+"""What was read of a line with other digits in its numbers: the digits change nothing but values and counts."""
+_ALIKE_KEPT = 4096
+_RATIO_MARK = re.compile(r"/|\bof\b")
+
+
+def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int) -> Iterator[Number]:
+    """Yield the numbers of a line that stands by itself; logs repeat their lines with other digits over and over."""
+    pieces: list[str] = []
+    position = 0
+    for match in found:
+        pieces += (line[position : match.start()], match[0].translate(_ZEROS))
+        position = match.end()
+    pieces.append(line[position:])
+    shape = "".join(pieces)
+    known = _ALIKE.get(shape)
+    if known is None:
+        reader = _LineReader(line, 0, found, _Keys(), None, ())
+        known = tuple(reader.read()), reader.counted
+        if len(_ALIKE) >= _ALIKE_KEPT:
+            _ALIKE.clear()
+        _ALIKE[shape] = known
+    numbers, counted = known
+    n = int(parse(found[counted]["digits"])) if counted is not None else None
+    if n is None and _RATIO_MARK.search(line):
+        n = _ratio_total(line)
+    for match, alike in zip(found, numbers, strict=True):
+        start = match.start()
+        text = (match["sign"] or "") + match["digits"] + (match["exponent"] or "")
+        yield Number(
+            offset=offset + start,
+            text=text,
+            value=parse(text),
+            unit=alike.unit,
+            per=alike.per,
+            own=alike.own,
+            around=alike.around,
+            split=alike.split,
+            n=n,
+            stat=alike.stat,
+            reference=alike.reference,
+            scene=alike.scene,
+            progress=alike.progress,
+            final=alike.final,
+            alone=alike.alone,
+            framed=alike.framed,
+            of_shape=of_shape,
+            line=line[max(0, start - 400) : match.end() + 400],
+            column=min(start, 400),
+        )
+
+
+def _ratio_total(line: str) -> int | None:
+    """Return the total of the first ``90/10000`` of a line, which counts items unless it counts steps."""
+    if (first := next(ratios(line), None)) is None or re.search(r"epoch|step|iter|batch", line, re.IGNORECASE):
+        return None
+    return int(first[1])
 
 
 _KEYED = re.compile(r"[A-Za-z]\s*[=:]\s*[-+]?[.\d]")
@@ -231,6 +299,18 @@ _KEYED = re.compile(r"[A-Za-z]\s*[=:]\s*[-+]?[.\d]")
 
 def _is_row(line: str) -> bool:
     return not _KEYED.search(line)
+
+
+def _is_under(line: str, found: list[re.Match[str]], columns: tuple[tuple[int, int, str], ...], head: _Header) -> bool:
+    """Tell whether a line is a row of a table that only spaces hold together, and not just the next line of prose."""
+    if _KEYED.search(line):
+        return False
+    if not head.aligned and len(columns) - len(head.columns) not in (0, 1):
+        return False
+    # "F1 84.2" below "BLEU failed": a line that names another metric than the words above it names its own number.
+    own = v.families_of(v.tokens(line[: found[0].start()]))
+    above = v.families_of(v.tokens(" ".join(text for _, _, text in head.columns)))
+    return not own or not above or bool(own & above)
 
 
 class _LineReader:
@@ -251,6 +331,7 @@ class _LineReader:
             table,
             columns,
         )
+        self.counted: int | None = None
 
     def read(self) -> Iterator[Number]:
         line = self.line
@@ -383,6 +464,7 @@ class _LineReader:
         return bool(re.match(r"\s*/\s*[0-9]", rest) or re.search(r"[0-9]\s*/\s*$", self.line[: match.start()]))
 
     def _count(self, scenes: list[bool]) -> int | None:
+        """Return the number of items; which number of the line says it is kept in ``counted``."""
         for index, match in enumerate(self.found):
             if not scenes[index]:
                 continue
@@ -394,14 +476,11 @@ class _LineReader:
             counted = bool(words) and (
                 "".join(words) in v.COUNT_KEYS or words[-1] in ("n", "samples", "items", "images")
             )
-            if counted or any(noun.lower() in v.ITEM_NOUNS for noun in nouns[:2]):
-                value = parse(match["digits"]) if "." not in match["digits"] else None
-                if value is not None and value == value.to_integral_value():
-                    return int(value)
-        for _, total, _ in ratios(self.line):
-            if not re.search(r"epoch|step|iter|batch", self.line, re.IGNORECASE):
-                return int(total)
-        return None
+            counted = counted or any(noun.lower() in v.ITEM_NOUNS for noun in nouns[:2])
+            if counted and "." not in match["digits"]:
+                self.counted = index
+                return int(parse(match["digits"]))
+        return _ratio_total(self.line)
 
     def _unit(
         self, match: re.Match[str], before: str, after: str, own: tuple[str, ...]
@@ -446,7 +525,7 @@ class _LineReader:
         if self.table is None:
             return ""
         heads = self.table.columns
-        if self.table.kind != " ":
+        if self.table.kind != " " or not self.table.aligned:
             places = [i for i, (begin, end, _) in enumerate(self.columns) if begin <= match.start() < end]
             shift = max(0, len(self.columns) - len(heads))
             place = places[0] - shift if places else -1

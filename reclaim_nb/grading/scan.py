@@ -80,7 +80,8 @@ class Interest:
             digest: takes the first line of every shape.
         """
         exact = [digits for digits in self.digits if digits in text]
-        text = text.replace("\r", "\n")
+        if "\r" in text:
+            text = text.replace("\r", "\n")
         lines = text.split("\n")
         shapes = text.encode("utf-8", "surrogatepass").translate(None, _DROPPED).split(b"\n")
         count = Counter(shapes)

@@ -6,7 +6,7 @@ What a card's metric may be called is the card's own ``words`` plus the synonyms
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from reclaim_nb.grading.scan import Interest
@@ -230,18 +230,25 @@ class TargetWords:
     top_k: int | None
     average: str | None
     rivals: tuple[tuple[str, ...], ...]
+    _known: dict[tuple[str, tuple[str, ...]], int | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def names(self, words: tuple[str, ...]) -> int:
         """Return how well words name the target: 2 fully, 1 in part, 0 not."""
-        have = _with_singulars(words)
-        if any(contains(have, phrase) for phrase in self.phrases):
-            return 2
-        return 0
+        key = ("names", words)
+        if key not in self._known:
+            have = _with_singulars(words)
+            self._known[key] = 2 if any(contains(have, phrase) for phrase in self.phrases) else 0
+        return self._known[key] or 0
 
     def transform(self, words: tuple[str, ...]) -> int | None:
         """Return the position of the declared transform that accepts a quantity of that name."""
-        have = _with_singulars(words)
-        return next((place for phrase, place in self.transformed if contains(have, phrase)), None)
+        key = ("transform", words)
+        if key not in self._known:
+            have = _with_singulars(words)
+            self._known[key] = next((place for phrase, place in self.transformed if contains(have, phrase)), None)
+        return self._known[key]
 
     def other(self, words: tuple[str, ...]) -> bool:
         """Tell whether words name a metric of another family and not the target."""

@@ -12,7 +12,22 @@ from analysis_helpers import PUBLISHED, RELEASE, write_attempt
 
 from reclaim_nb.analysis.frames import Runs, load_runs
 from reclaim_nb.analysis.importing import import_published
-from reclaim_nb.analysis.published import EXITS, FLAGS, MODES, SLUGS, VERDICTS, cause_of, ours, outcome_of, slug, theirs
+from reclaim_nb.analysis.published import (
+    EXITS,
+    FLAGS,
+    LADDER,
+    MODES,
+    SEVERITIES,
+    SLUGS,
+    VERDICTS,
+    cause_of,
+    ours,
+    outcome_of,
+    outcome_of_score,
+    scores_of,
+    slug,
+    theirs,
+)
 from reclaim_nb.analysis.rates import best_of_tier, scores, tally
 from reclaim_nb.analysis.reference import against_sweeps, against_text, recomputed
 from reclaim_nb.analysis.release import read_release
@@ -91,6 +106,20 @@ def test_outcomes_go_out_and_those_the_release_knows_come_back(outcome: str) -> 
     assert word in ("reproduced", "partial", "not_reproduced", "disqualified", "unverifiable")
     both = any(entry.ours == outcome and entry.side == "both" for entry in VERDICTS)
     assert (outcome_of(word) == outcome) == both
+
+
+def test_every_published_score_stands_on_the_rung_of_its_verdict(published: Runs) -> None:
+    for run in read_release(PUBLISHED).runs:
+        assert outcome_of_score(run.audit.score) == outcome_of(run.audit.verdict)
+        assert {flag.severity for flag in run.audit.flags} <= set(SEVERITIES)
+
+
+def test_the_ladder_has_every_score_once_and_every_outcome_a_rung() -> None:
+    assert [score for scores, _ in LADDER for score in scores] == list(range(11))
+    for outcome in get_args(Outcome):
+        assert outcome_of_score(scores_of(outcome)[0]) == outcome_of(theirs(VERDICTS, outcome) or "")
+    with pytest.raises(ValueError, match="0 to 10"):
+        outcome_of_score(11)
 
 
 @pytest.mark.parametrize("code", get_args(Code))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reclaim_nb.grading import mentions
 from reclaim_nb.grading.mentions import absent, line_numbers, numbers, ratios
 from reclaim_nb.grading.scan import Digest, Interest
 
@@ -126,3 +127,51 @@ def test_the_one_line_of_another_shape_is_never_lost(lines: list[str], place: in
 
 def test_a_line_alone_reads_as_in_its_text() -> None:
     assert [n.text for n in line_numbers("acc 84.1 n=10", 7)] == ["84.1", "10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("test BLEU n/a\ntest F1 84.2 %", ("test", "f1")),
+        ("BLEU nan\nF1 84.2", ("f1",)),
+        ("BLEU failed here\nF1 is 84.2", ("f1", "is")),
+        ("BLEU was not computed\nvalue 84.2", ("value",)),
+        ("BLEU     skipped here\nF1       84.2", ("f1",)),
+    ],
+)
+def test_a_line_of_words_names_no_number_of_the_line_below_it(text: str, named: tuple[str, ...]) -> None:
+    (number,) = numbers(text)
+    assert number.own == named and "bleu" not in number.words
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("epoch loss acc\n1 0.5 0.9", ["epoch", "loss", "acc"]),
+        ("   accuracy  f1\n0     0.97   0.9", [None, "accuracy", "f1"]),
+        ("      val  test\nBLEU 30.1  29.9", ["val", "test"]),
+        ("accuracy f1\nmean 0.9 0.8", ["accuracy", "f1"]),
+    ],
+)
+def test_the_head_of_a_table_of_spaces_names_its_columns(text: str, names: list[str | None]) -> None:
+    assert [number.own[0] if number.own else None for number in numbers(text)] == names
+
+
+@given(
+    words=st.lists(
+        st.sampled_from(["top-1", "acc", "n=", "loss", "of", "/", "epoch", "±", "seed", "%", "(", ")"]), max_size=6
+    ),
+    digits=st.lists(st.from_regex(r"[0-9]{2}(\.[0-9]{2})?", fullmatch=True), min_size=6, max_size=6),
+    other=st.lists(st.from_regex(r"[0-9]{2}(\.[0-9]{2})?", fullmatch=True), min_size=6, max_size=6),
+)
+def test_what_was_read_of_a_line_with_other_digits_is_no_part_of_the_next(
+    words: list[str], digits: list[str], other: list[str]
+) -> None:
+    def line(numbers: list[str]) -> str:
+        return " ".join(f"{word} {number}" for word, number in zip(words, numbers, strict=False))
+
+    mentions._ALIKE.clear()
+    alone = line_numbers(line(digits), 0)
+    mentions._ALIKE.clear()
+    line_numbers(line(other), 0)
+    assert line_numbers(line(digits), 0) == alone

@@ -31,6 +31,8 @@ class Compared:
         label: what was wanted.
         verdict: what came, None where grading failed.
         problem: why it failed.
+        by: what the verdict rests on.
+        alone: the verdict of the rules alone, where it rests on more.
     """
 
     name: str
@@ -38,6 +40,8 @@ class Compared:
     label: Label
     verdict: Verdict | None
     problem: str | None = None
+    by: str = "rules"
+    alone: Verdict | None = None
 
     @property
     def differences(self) -> list[str]:
@@ -51,11 +55,14 @@ class Compared:
 
     def to_json(self) -> dict[str, Any]:
         value = self.verdict.value if self.verdict is not None else None
+        alone = self.alone
         return {
             "name": self.name,
             "title": self.title,
             "wanted": {"outcome": self.label.outcome, "cause": self.label.cause, "value": self.label.value},
             "got": {"outcome": self.got[0], "cause": self.got[1], "value": value},
+            "by": self.by,
+            "alone": None if alone is None else {"outcome": alone.outcome, "cause": alone.cause, "value": alone.value},
             "differences": self.differences,
         }
 
@@ -101,13 +108,13 @@ def run_builtin(scenarios: Sequence[Scenario], place: Path, kernel: KernelKind =
 def grade_built(made: Built) -> list[Compared]:
     """Grade the attempt of a scenario as it asks for, by every one of its cards."""
     scenario, folder, card = made.scenario, made.folder, made.cards[0]
+    alone, by = grade(folder, card, edited="disqualify"), "rules"
+    verdict, more = alone, False
     if scenario.judge is not None:
-        verdict = grade_with_model(folder, card, judge(scenario.judge))
+        verdict, by, more = grade_with_model(folder, card, judge(scenario.judge)), "a scripted model", True
     elif scenario.reexecute:
-        verdict = grade_with_reexecution(folder, card, reexecute(folder))
-    else:
-        verdict = grade(folder, card, edited="disqualify")
-    found = [Compared(scenario.id, scenario.title, scenario.label, verdict)]
+        verdict, by, more = grade_with_reexecution(folder, card, reexecute(folder)), "rules and re-execution", True
+    found = [Compared(scenario.id, scenario.title, scenario.label, verdict, by=by, alone=alone if more else None)]
     if scenario.also:
         seen = examine(folder, card)
         for other, label in zip(made.cards[1:], scenario.also, strict=True):
@@ -116,8 +123,19 @@ def grade_built(made: Built) -> list[Compared]:
     return found
 
 
+def grade_built_with(made: Built, grader: ModelGrader) -> Compared:
+    """Grade the attempt of a scenario with a model, by the first of its cards."""
+    scenario = made.scenario
+    try:
+        verdict, problem = grade_with_model(made.folder, made.cards[0], grader), None
+    except ReclaimError as fault:
+        verdict, problem = None, str(fault)
+    return Compared(scenario.id, scenario.title, scenario.label, verdict, problem, by=f"model {grader.model}")
+
+
 def grade_labelled(attempts: Iterable[Labelled], grader: ModelGrader | None = None) -> Iterator[Compared]:
     """Grade labelled attempts by the card in their record, by rules alone or with a model."""
+    by = "rules" if grader is None else f"model {grader.model}"
     for attempt in attempts:
         try:
             card = PaperCard.model_validate(first_event(attempt.folder.stream).data["spec"]["card"])
@@ -126,9 +144,9 @@ def grade_labelled(attempts: Iterable[Labelled], grader: ModelGrader | None = No
             else:
                 verdict = grade_with_model(attempt.folder, card, grader)
         except ReclaimError as problem:
-            yield Compared(attempt.name, card_title(attempt), attempt.label, None, str(problem))
+            yield Compared(attempt.name, card_title(attempt), attempt.label, None, str(problem), by)
             continue
-        yield Compared(attempt.name, card.title, attempt.label, verdict)
+        yield Compared(attempt.name, card.title, attempt.label, verdict, by=by)
 
 
 def card_title(attempt: Labelled) -> str:

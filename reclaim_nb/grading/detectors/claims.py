@@ -23,9 +23,15 @@ _SUCCESS = re.compile(
 )
 _ABOUT_OTHERS = re.compile(
     r"\b(?:paper|papers|claim(?:s|ed)?|report(?:s|ed)?|published|target|expected|authors?|should|band"
-    r"|bound|guarantee\w*)\b",
+    r"|bound|guarantee\w*|promis\w+|ensur\w+|assur\w+|whether|would|will|aims?|goal|plan\w*|suppos\w+|hypothes\w+)\b",
     re.IGNORECASE,
 )
+_SETTING = re.compile(r"\b(?:for|with|at|where|when|given|under|using|setting|set)\s+[\w.-]+\s*=\s*$", re.IGNORECASE)
+"""What stands before a number that sets the scene in prose: "for eps_error = 0.1"."""
+_NOT_THIS = re.compile(
+    r"\b(?:instead of|rather than|not|nor|against|versus|vs\.?|unlike|short of)\s+(?:the\s+)?$", re.I
+)
+"""What stands before a number that was not reached."""
 _RESULT = re.compile(
     r"reach|achiev|\bgot\b|obtain|measur|\bgives?\b|\bgave\b|finish|result|final|scor|reproduc|\bwe\b"
     r"|\bour|\bis\b|\bwas\b|=|:",
@@ -43,6 +49,9 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     for prose in evidence.self_report:
         for number in m.numbers(prose.text):
             if number.scene or number.reference or number.stat in ("bound", "gap", "spread"):
+                continue
+            before = prose.text[: number.offset][-80:]
+            if _SETTING.search(before) or _NOT_THIS.search(before):
                 continue
             sentence = _sentence(prose.text, number.offset)
             if _ABOUT_OTHERS.search(sentence) or not _RESULT.search(sentence) or not _could_pass(card, number):

@@ -58,18 +58,43 @@ _KEYS = (
 )
 
 
+_OF_DATA = re.compile(
+    r"synthetic|simulated|made|dummy|fake|random|stand|placeholder|mock|surrogate|toy data|not the (?:real|actual|orig)"
+    r"|instead of (?:the )?real",
+    re.IGNORECASE,
+)
+"""Declarations that data is made up, and not only that there is less of something."""
+_DENIED = re.compile(
+    r"\b(?:no|not|never|without|nor|neither|avoid(?:s|ed|ing)?|rather than|instead of|free of|\w+n't)"
+    r"(?:\s+(?!(?:so|is|are|was|were|but|and|hence|therefore|thus|we|i|it|this)\b)\w[\w-]*){0,4}\s+$",
+    re.IGNORECASE,
+)
+"""What stands before a word in its clause when it is not declared but denied."""
+
+
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
     """Find the sentences of the self-report, or of printed text, that declare a proxy."""
     found = []
     for prose in evidence.self_report:
-        if (match := _DECLARES.search(prose.text)) is not None:
-            found.append(fact("proxy_declared", prose.cell, None, _line(prose.text, match), word=match[0].lower()))
+        found += _declared(prose.text, prose.cell, None)
     for cell, output, text, low in evidence.texts:
         for window in windows(text, low, _KEYS) if output.kind != "error" else ():
-            if (match := _DECLARES.search(window)) is not None:
-                found.append(fact("proxy_declared", cell.id, output.index, _line(window, match), word=match[0].lower()))
+            if facts := _declared(window, cell.id, output.index):
+                found += facts
                 break
     return found
+
+
+def _declared(text: str, cell: str | None, output: int | None) -> list[Fact]:
+    """Return the first declaration of each kind: of made-up data, and of anything smaller."""
+    found: dict[bool, Fact] = {}
+    for match in _DECLARES.finditer(text):
+        of_data = bool(_OF_DATA.match(match[0]))
+        if of_data in found or _DENIED.search(text[max(0, match.start() - 80) : match.start()]):
+            continue
+        word = match[0].lower()
+        found[of_data] = fact("proxy_declared", cell, output, _line(text, match), word=word, of_data=of_data)
+    return list(found.values())
 
 
 def _line(text: str, match: re.Match[str]) -> str:

@@ -8,6 +8,8 @@ from reclaim_nb.grading.candidates import candidates
 from reclaim_nb.grading.detectors.common import about, source_line
 from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.lineage import flow as f
+from reclaim_nb.grading.lineage.flow import Flow
 from reclaim_nb.grading.provenance import of_flow, provenance
 from reclaim_nb.papers.card import PaperCard
 
@@ -22,7 +24,8 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
             continue
         kind = provenance(c, card)
         if kind == "literal":
-            found.append(about("literal_without_computation", c, written_in_text=c.origin.written))
+            drawn = is_drawn(c.origin.flow)
+            found.append(about("literal_without_computation", c, written_in_text=c.origin.written, drawn=drawn))
         elif kind == "planted":
             found.append(about("literal_in_place_of_measurement", c))
     submission = evidence.submission
@@ -33,5 +36,11 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
                 "planted",
             ):
                 source = source_line(evidence.by_id[handed.cell].source, handed.line)
-                found.append(fact("literal_handed_in", handed.cell, None, source, value=submission.text))
+                drawn = is_drawn(handed.value)
+                found.append(fact("literal_handed_in", handed.cell, None, source, value=submission.text, drawn=drawn))
     return found
+
+
+def is_drawn(flow: Flow) -> bool:
+    """Tell whether a value was made from drawn data: made up, but not written down."""
+    return f.RANDOM in flow.kinds and f.RANDOM_DATA in flow.marks

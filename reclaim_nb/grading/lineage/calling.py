@@ -8,7 +8,6 @@ from reclaim_nb.grading.lineage import calls as known
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.lineage.library import Library
-from reclaim_nb.grading.lineage.moving import is_array
 from reclaim_nb.grading.lineage.records import Call
 
 _DEEPEST = 7
@@ -61,7 +60,7 @@ class Calling(Library):
             return f.opaque([*args, *keywords.values()], self.current)
         if isinstance(node, ast.ClassDef):
             return self._instance(function, args, keywords, call)
-        saved = (self.scopes, self.returned, self.globals_here, self.loops, self.counting, self.last_value)
+        saved = (self.scopes, self.returned, self.globals_here, self.loops, self.counting, self.under, self.last_value)
         given = [function.owner, *args] if function.owner is not None else args
         local = dict(self.defaults.get(id(node), {}))
         positional = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
@@ -74,7 +73,7 @@ class Calling(Library):
         if node.args.kwarg is not None:
             local[node.args.kwarg.arg] = replace(f.merged(keywords.values()), fields=dict(keywords))
         self.scopes = [*function.scopes, local]
-        self.returned, self.globals_here, self.loops, self.counting = [], set(), 0, frozenset()
+        self.returned, self.globals_here, self.loops, self.counting, self.under = [], set(), 0, frozenset(), ()
         self.running.append(node)
         if isinstance(node, ast.Lambda):
             result = self.value(node.body)
@@ -85,7 +84,7 @@ class Calling(Library):
                 result = value if result is EMPTY else f.joined(result, value)
         self.running.pop()
         after = self.scopes[-1].get(positional[0]) if positional else None
-        self.scopes, self.returned, self.globals_here, self.loops, self.counting, self.last_value = saved
+        (self.scopes, self.returned, self.globals_here, self.loops, self.counting, self.under, self.last_value) = saved
         if function.owner is not None and after is not None and isinstance(call.func, ast.Attribute):
             root = call.func.value
             if isinstance(root, ast.Name) and self.lookup(root.id) is not None:
@@ -139,9 +138,10 @@ class Calling(Library):
         if name in known.STATE_METHODS:
             return self._put(func, base, name, args, keywords)
         if name in known.RANDOM_METHODS and f.RANDOM in base.kinds:
-            both = f.merged(values)
-            marks = {"random-data"} if is_array(name, args, keywords) else set()
-            return replace(both, kinds=both.kinds | {f.RANDOM}, marks=both.marks | marks)
+            return self.drawn(name, base, args, keywords)
+        if name in known.PRODUCTS:
+            self._note_call(dotted, node, args, keywords)
+            return f.worked(values, self.current)
         if name in ("groupby", "query", "sort_values", "rolling", "resample"):
             return replace(base, const=f.NOTHING)
         if name in ("sample", "head", "take", "select", "limit"):
@@ -228,6 +228,9 @@ class Calling(Library):
 
     def _put(self, func: ast.Attribute, base: Flow, name: str, args: list[Flow], keywords: dict[str, Flow]) -> Flow:
         both = f.merged([base, *args, *keywords.values()])
+        if self.loops and any(f.RANDOM in arg.kinds and f.COMPUTED not in arg.kinds for arg in args):
+            # Draws that a loop gathers are data, unless their name says that they are seeds.
+            both = both if "seed" in " ".join(base.names).lower() else both.with_marks(f.RANDOM_DATA)
         if base.path is not None and args:
             self.write_file(base, f.merged(args))
             return EMPTY

@@ -75,6 +75,8 @@ _MOVING = words(
     IPython.display.Pretty rich.table.Table numpy.nditer numpy.atleast_1d ast.parse mmap.mmap
     xml.etree.ElementTree.parse bs4.BeautifulSoup numpy.asanyarray numpy.array_str numpy.format_float_positional
     numpy.linspace numpy.arange dataclasses.asdict dataclasses.replace numpy.interp numpy.nan_to_num
+    torch.nn.Parameter torch.nn.parameter.Parameter torch.autograd.Variable jax.numpy.array jax.numpy.asarray
+    tensorflow.Variable tensorflow.constant tensorflow.convert_to_tensor torch.asarray
     numpy.broadcast_to numpy.ones_like numpy.zeros_like torch.round torch.item
     """
 )
@@ -134,6 +136,23 @@ RANDOM_METHODS = words(
     power dirichlet triangular bernoulli standard_cauchy standard_t random_sample randrange
     """
 )
+
+SIZED_DRAWS = words(
+    """
+    random rand randn random_sample standard_normal integers randint randrange randperm random_integers ranf
+    """
+)
+"""Draws whose arguments only say how many are drawn, and between which bounds."""
+
+CHANCES = words("binomial bernoulli choice choices Bernoulli geometric multinomial categorical")
+"""Draws that are given a chance."""
+
+PRODUCTS = words(
+    """
+    dot matmul mm bmm mv einsum tensordot vdot inner outer addmm linear bilinear conv1d conv2d kron multi_dot
+    """
+)
+"""Products of equals: drawn numbers in them may be data, or the first weights."""
 
 _LOADERS = re.compile(
     r"(?:^|\.)(?:load_dataset|load_from_disk|fetch_\w+|load_(?:iris|digits|wine|breast_cancer"

@@ -57,7 +57,7 @@ class Expressions(Calling):
             return UNKNOWN
         handler = getattr(self, f"_of_{type(node).__name__.lower()}", None)
         if handler is None:
-            return f.opaque(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+            return f.worked(self.value(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
         result: Flow = handler(node)
         return result
 
@@ -118,7 +118,7 @@ class Expressions(Calling):
         if node.attr in ("parent", "name", "stem", "suffix", "parts") and base.path is not None:
             return replace(base, names=names)
         if node.attr in ("shape", "size", "nbytes", "ndim", "dtype"):
-            return f.opaque((base,))
+            return f.opaque((base,)).with_marks(f.SIZE)
         if node.attr in ("stdout", "stderr", "text", "content"):
             return replace(base, names=names)
         plain = replace(base, const=f.NOTHING, parts=None, items=None, fields=None, function=None, names=names)
@@ -154,7 +154,7 @@ class Expressions(Calling):
         if {"sorted"} & base.marks and isinstance(key.const, int):
             marks.add("max")
         if isinstance(node.slice, ast.Compare | ast.BoolOp):
-            return replace(f.opaque((base, key)), marks=base.marks | key.marks)
+            return f.worked((base, key))
         one = f.element(base)
         return replace(
             one, names=names, marks=one.marks | marks, files=base.files, kinds=one.kinds | (key.kinds & {f.COUNTER})
@@ -189,7 +189,7 @@ class Expressions(Calling):
         elif isinstance(op, ast.Sub) and left.kinds and right.kinds:
             self.compared(ast.Pass(), left, right)
         if isinstance(op, ast.MatMult):
-            return f.opaque((left, right), self.current)
+            return f.worked((left, right), self.current)
         if isinstance(op, ast.Add) and left.items is not None and right.items is not None:
             return replace(both, items=left.items + right.items)
         marks = set(both.marks)
@@ -303,9 +303,10 @@ class Expressions(Calling):
             return EMPTY
         both = f.merged(flows, literals=False)
         if f.RANDOM in both.kinds and both.kinds <= {f.LITERAL, f.RANDOM}:
-            # Comparing noise with noise measures nothing.
-            return replace(both, names=())
-        return f.opaque(flows, self.current)
+            # Comparing noise with noise measures nothing; with a literal, it gives as many hits as the literal says.
+            given = {flow.const for flow in flows if isinstance(flow.const, float) and 0 < flow.const < 1}
+            return replace(both, names=(), marks=both.marks | {f"chance:{number}" for number in given})
+        return f.worked(flows, self.current)
 
     def compared(self, node: ast.AST, left: Flow, right: Flow) -> None:
         """Note a comparison; the statements' half does."""
@@ -314,7 +315,7 @@ class Expressions(Calling):
         test = self.value(node.test)
         if test.known and isinstance(test.const, bool):
             return self.value(node.body if test.const else node.orelse)
-        return f.joined(self.value(node.body), self.value(node.orelse))
+        return f.counted(f.joined(self.value(node.body), self.value(node.orelse)), test)
 
     def _of_tuple(self, node: ast.Tuple | ast.List | ast.Set) -> Flow:
         items: list[Flow] = []
@@ -378,16 +379,21 @@ class Expressions(Calling):
     def _of_listcomp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Flow:
         self.scopes.append({})
         marks: set[str] = set()
-        total: int | None = 1
+        tests: list[Flow] = []
+        turns: int | None = 1
         for generator in node.generators:
             source = self.value(generator.iter)
-            total = total * len(source.items) if total is not None and source.items is not None else None
+            many = len(source.const) if isinstance(source.const, range) else len(source.items or ()) or None
+            turns = turns * many if turns is not None and many is not None else None
             marks |= source.marks
             self.assign(generator.target, self.one_of(source))
-            for test in generator.ifs:
-                self.value(test)
+            tests += [self.value(test) for test in generator.ifs]
         one = self.value(node.elt)
+        for test in tests:
+            one = f.counted(one, test)
         self.scopes.pop()
+        if f.RANDOM in one.kinds and f.COMPUTED not in one.kinds and (turns is None or turns >= f.MANY):
+            marks.add(f.RANDOM_DATA)
         result = replace(one, const=f.NOTHING, parts=None, function=None, marks=one.marks | marks)
         return replace(result, items=None, fields=one.fields)
 

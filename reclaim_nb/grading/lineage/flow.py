@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
+from reclaim_nb.grading.words import words
 
 LITERAL = "literal"
 """Written down in the source."""
@@ -129,7 +130,7 @@ def merged(flows: Iterable[Flow], *, literals: bool = True) -> Flow:
     return Flow(
         kinds=frozenset().union(*(flow.kinds for flow in flows)),
         literals=_few(number for flow in flows for number in flow.literals) if literals else (),
-        marks=frozenset().union(*(flow.marks for flow in flows)),
+        marks=frozenset().union(*(flow.marks for flow in flows)) - {SIZE},
         files=frozenset().union(*(flow.files for flow in flows)),
         cells=frozenset().union(*(flow.cells for flow in flows)),
         names=tuple(dict.fromkeys(name for flow in flows for name in flow.names))[:12],
@@ -163,6 +164,70 @@ def opaque(flows: Iterable[Flow], cell: str = "") -> Flow:
     both = merged(flows, literals=False)
     cells = both.cells | {cell} if cell else both.cells
     return Flow(kinds=frozenset({COMPUTED}), marks=both.marks, cells=cells)
+
+
+RANDOM_DATA = "random-data"
+"""Mark of many random numbers: data, not one draw."""
+SIZE = "size"
+"""Mark of a number that says how many there are of something; lost in whatever is made of it."""
+MANY = 16
+"""From so many draws on they are data; a few may be seeds."""
+FED_RANDOM = "fed-random"
+"""Mark of work that was done on such data in place of data from outside."""
+
+
+def is_made_up(flow: Flow) -> bool:
+    """Tell whether a value is data drawn here, or work on nothing but such data."""
+    if RANDOM_DATA not in flow.marks or flow.kinds & {SHIPPED, FETCHED, PAPER}:
+        return False
+    return COMPUTED not in flow.kinds or FED_RANDOM in flow.marks
+
+
+def counted(value: Flow, test: Flow) -> Flow:
+    """Return a count of literals that grows only where a test holds: it measures what the test does."""
+    if not value.kinds <= {LITERAL, RANDOM}:
+        return value
+    if COMPUTED in test.kinds:
+        return replace(value.also(COMPUTED), marks=value.marks | test.marks, cells=value.cells | test.cells)
+    if RANDOM in test.kinds:
+        return replace(value.also(RANDOM), marks=value.marks | test.marks | {RANDOM_DATA})
+    return value
+
+
+def is_fed(flows: Iterable[Flow], *, product: bool = False) -> bool:
+    """Tell whether drawn data stands where data is due among the arguments of one piece of work.
+
+    Args:
+        flows: the arguments.
+        product: it is an operation on equals, such as a product of matrices, where drawn numbers may as well be the
+            first weights; of a call, they are what it is called on.
+    """
+    flows = list(flows)
+    drawn = [flow for flow in flows if is_made_up(flow)]
+    outside = [flow for flow in flows if not flow.kinds <= {LITERAL, RANDOM, COUNTER} and not is_made_up(flow)]
+    if not drawn or any(_is_data(flow) for flow in outside):
+        return False
+    return not product or not outside or any(_is_data(flow) for flow in drawn)
+
+
+def _is_data(flow: Flow) -> bool:
+    """Tell whether a value is called data, or was loaded as such."""
+    return bool(flow.marks & {"data", "loader"}) or any(word in _DATA for name in flow.names for word in tokens(name))
+
+
+_DATA = words(
+    """
+    x xs xb xx data dataset datasets loader dataloader input inputs image images batch batches sample samples feature
+    features text texts tokens test val train
+    """
+)
+
+
+def worked(flows: Iterable[Flow], cell: str = "") -> Flow:
+    """Return the result of an operation on values; one on drawn data and nothing from outside measures nothing."""
+    flows = list(flows)
+    result = opaque(flows, cell)
+    return result.with_marks(FED_RANDOM) if is_fed(flows, product=True) else result
 
 
 def constant(value: Any, cell: str = "") -> Flow:

@@ -7,7 +7,7 @@ import ast
 from reclaim_nb.grading.lineage import calls as known
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
-from reclaim_nb.grading.lineage.moving import Moving, is_array
+from reclaim_nb.grading.lineage.moving import Moving
 from reclaim_nb.grading.lineage.records import Handed
 
 
@@ -68,9 +68,7 @@ class Library(Moving):
         if known.is_generator(name):
             return Flow(frozenset({f.RANDOM}), marks=frozenset({"rng"}))
         if known.is_random(name):
-            both = f.merged(values)
-            marks = {"random-data"} if is_array(name, args, keywords) else set()
-            return replace(both, kinds=both.kinds | {f.RANDOM}, marks=both.marks | marks)
+            return self.drawn(name, EMPTY, args, keywords)
         if last in ("isclose", "allclose", "assert_allclose", "approx", "assert_almost_equal") and len(args) > 1:
             self.compared(node, args[0], args[1])
             return f.opaque(values, self.current)
@@ -107,6 +105,8 @@ class Library(Moving):
             return replace(UNKNOWN, marks=frozenset({"timer"}))
         if name in ("types.SimpleNamespace", "argparse.Namespace", "builtins.dict"):
             return replace(f.merged(values), fields=dict(keywords))
+        if last in known.PRODUCTS:
+            return f.worked(values, self.current)
         if known.is_moving(name):
             return self._moving(last, args, keywords, name)
         if known.is_loader(name):
@@ -166,7 +166,8 @@ class Library(Moving):
                 # How many values were written down is as much written down as they are.
                 count = len(first.items) if first.items is not None and not self.loops else f.NOTHING
                 return Flow(frozenset({f.LITERAL}), const=count)
-            return f.opaque(args, self.current)
+            counted = f.opaque(args, self.current)
+            return replace(counted, marks=counted.marks | {f.SIZE})
         if name == "getattr" and len(args) > 1 and args[1].text is not None:
             found = (first.fields or {}).get(args[1].text)
             if found is not None:

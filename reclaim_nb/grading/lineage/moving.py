@@ -251,6 +251,20 @@ class Moving(Shell):
         result = f.merged(values)
         return replace(result, marks=result.marks | marks)
 
+    def drawn(self, name: str, generator: Flow, args: list[Flow], keywords: dict[str, Flow]) -> Flow:
+        """Return what is drawn from a random generator: how many are drawn says nothing of what they are."""
+        last = name.rsplit(".", 1)[-1]
+        sized = last in known.SIZED_DRAWS
+        given = [value for value in args if not sized and f.SIZE not in value.marks]
+        given += [v for key, v in keywords.items() if key not in ("size", "shape", "n", "k") and f.SIZE not in v.marks]
+        both = f.merged([generator, *given])
+        # What is drawn from measured values, as a bootstrap does, is theirs.
+        marks = {f.RANDOM_DATA} if f.COMPUTED not in both.kinds and is_array(name, args, keywords) else set()
+        chances = [*given, *(item for value in given for item in value.items or ())]
+        if last in known.CHANCES:
+            marks |= {f"chance:{v.const}" for v in chances if isinstance(v.const, float) and 0 < v.const < 1}
+        return replace(both, kinds=both.kinds | {f.RANDOM}, marks=both.marks | marks, const=f.NOTHING, items=None)
+
     def _unseen(
         self,
         node: ast.Call,
@@ -276,10 +290,9 @@ class Moving(Shell):
             values = [*values, self.run_function(handed, [UNKNOWN], {}, node)]
         result = f.opaque(values, self.current)
         marks = set(result.marks) | self._call_marks(name, args, keywords)
-        fed = [value for value in args if value.kinds & {f.RANDOM} and not value.kinds & {f.COMPUTED, f.SHIPPED}]
-        if any("random-data" in value.marks for value in fed):
-            marks.add("fed-random")
-        if any(word in _DATA_WORDS for word in tokens(name)) and "random-data" not in marks:
+        if f.is_fed([*args, *keywords.values()]):
+            marks.add(f.FED_RANDOM)
+        if any(word in _DATA_WORDS for word in tokens(name)) and f.RANDOM_DATA not in marks:
             marks.add("data")
         return replace(result, marks=frozenset(marks), names=tuple(part for part in name.split(".") if part)[-3:])
 
@@ -301,6 +314,8 @@ def is_array(name: str, args: list[Flow], keywords: dict[str, Flow]) -> bool:
         if size.items is None and not isinstance(size.const, int):
             return True
     for value in args:
+        if f.SIZE in value.marks:
+            return True
         sizes += [item.const for item in value.items or () if isinstance(item.const, int)]
         if (
             not value.known
@@ -311,4 +326,4 @@ def is_array(name: str, args: list[Flow], keywords: dict[str, Flow]) -> bool:
     total = 1
     for number in sizes:
         total *= abs(number) if isinstance(number, int) else 1
-    return total >= 16
+    return total >= f.MANY

@@ -39,6 +39,8 @@ class State:
         self.limit = STEPS
         self.loops = 0
         self.counting: frozenset[str] = frozenset()
+        self.under: tuple[Flow, ...] = ()
+        """Tests that hold where the analysis is, as far as their outcome is not known."""
         self.last_value: Flow = EMPTY
         self.returned: list[Flow] = []
         self.globals_here: set[str] = set()

@@ -93,6 +93,10 @@ class Walker(Expressions):
             both = both.also(f.COMPUTED)
         elif self.loops:
             both = replace(both, const=f.NOTHING)
+            if f.RANDOM in right.kinds:
+                both = both.with_marks(f.RANDOM_DATA)
+            for test in self.under:
+                both = f.counted(both, test)
         self.assign(node.target, both, node.value)
 
     def _carried(self, target: ast.expr, source: ast.expr, value: Flow) -> Flow:
@@ -262,10 +266,12 @@ class Walker(Expressions):
             self.block(node.body)
             return
         before = dict(self.names)
+        outer, self.under = self.under, (*self.under, test)
         self.block(node.body)
         after = dict(self.names)
         self.replace_names(before)
         self.block(node.orelse)
+        self.under = outer
         self._merge_names(after)
 
     def _merge_names(self, other: dict[str, Flow]) -> None:
