@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 from dataclasses import dataclass, field
@@ -239,9 +240,31 @@ def _pydantic_model(name: str, options: ServiceOptions) -> Model:
         from pydantic_ai.providers.google import GoogleProvider
 
         return GoogleModel(model, provider=GoogleProvider(base_url=options.base_url, api_key=key or "no-key"))
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.models.openai import OpenAIResponsesModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     service = OpenAICompatibleProvider(provider, base_url=options.base_url, api_key=key)
-    kind = OpenAIResponsesModel if provider == "openai-responses" else OpenAIChatModel
-    return kind(model, provider=service)
+    if provider == "openai-responses":
+        return OpenAIResponsesModel(model, provider=service)
+    return _compatible_chat_model()(model, provider=service)
+
+
+@functools.cache
+def _compatible_chat_model() -> Any:
+    """Return the chat model for services that only resemble OpenAI's.
+
+    Some of them (llama.cpp's Python server) refuse an answer without text whose content is null, as OpenAI writes it
+    where there are only tool calls; the empty text means the same to all.
+    """
+    from pydantic_ai.models.openai import OpenAIChatModel
+
+    class CompatibleChatModel(OpenAIChatModel):
+        @dataclass
+        class _MapModelResponseContext(OpenAIChatModel._MapModelResponseContext):
+            def _into_message_param(self) -> Any:
+                message = super()._into_message_param()
+                if message is not None and message.get("content") is None:
+                    message["content"] = ""
+                return message
+
+    return CompatibleChatModel

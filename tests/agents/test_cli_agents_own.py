@@ -61,8 +61,18 @@ def transcript(finished: Finished) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_a_fifth_command_is_a_small_file(tmp_path: Path) -> None:
-    finished = attempt(tmp_path, "submit")
+@pytest.fixture(scope="module")
+def leaky(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """An attempt in which the command also tells what it finds around it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOME_KEY", "planted-key-of-the-command")
+        patch.setenv("OTHER_SECRET", "planted-secret-of-the-host")
+        patch.setenv("HARMLESS", "planted-harmless-value")
+        return attempt(tmp_path_factory.mktemp("leaky"), "leak")
+
+
+def test_a_fifth_command_is_a_small_file(leaky: Finished) -> None:
+    finished = leaky
     assert (finished.reason, finished.detail) == ("submitted", None)
     assert finished.notebook["metadata"]["reclaim"]["submission"]["value"] == "42"
     assert "42" in transcript(finished)[1]["text"]
@@ -78,13 +88,8 @@ def test_a_fifth_command_is_a_small_file(tmp_path: Path) -> None:
     assert verify_record(finished.folder).sound
 
 
-def test_what_it_gets_of_the_host_is_its_own_key_and_little_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOME_KEY", "planted-key-of-the-command")
-    monkeypatch.setenv("OTHER_SECRET", "planted-secret-of-the-host")
-    monkeypatch.setenv("HARMLESS", "planted-harmless-value")
-    finished = attempt(tmp_path, "leak")
+def test_what_it_gets_of_the_host_is_its_own_key_and_little_else(leaky: Finished) -> None:
+    finished = leaky
     variables = next(event["variables"] for event in transcript(finished) if event["type"] == "environment")
     assert variables["SOME_KEY"] == variables["RECLAIM_MCP_TOKEN"] == "[redacted]"
     assert "OTHER_SECRET" not in variables and "HARMLESS" not in variables

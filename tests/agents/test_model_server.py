@@ -46,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = ["-m", "llama_cpp.server", "--model", found.stdout.split()[0], "--port", str(port)]
-    words += ["--n_ctx", "4096", "--chat_format", "chatml-function-calling"]
+    words += ["--n_ctx", "4096", "--n_threads", str(os.cpu_count() or 1), "--chat_format", "chatml-function-calling"]
     log = tmp_path_factory.mktemp("server") / "server.log"
     with open(log, "wb") as file:
         process = subprocess.Popen([python, *words], stdout=file, stderr=file)
@@ -73,8 +73,8 @@ def test_a_real_server_is_talked_to_until_the_attempt_ends_properly(server: str,
         server,
         model="llama.cpp:smollm2",
         options={"context_tokens": 4096, "settings": {"max_tokens": 200, "temperature": 0}, "retries": 1},
-        tokens=12_000,
-        turns=4,
+        tokens=6_000,
+        turns=3,
         wall_clock_seconds=600,
     )
     assert finished.reason in ("submitted", "agent_stopped", "token_limit", "turn_limit", "wall_clock"), finished.detail
