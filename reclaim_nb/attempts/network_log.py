@@ -106,11 +106,13 @@ def read_so_far(recorder: Recorder) -> dict[str, int]:
 
 def _cells_so_far(recorder: Recorder) -> tuple[list[tuple[str, float, float]], tuple[str, float] | None]:
     """Return the cells that another runner has ended, with start and end, and the one it left running."""
-    ended, running = [], None
+    ended, running, appended = [], None, 0.0
     for event in recorder.history:
         data: dict[str, Any] = event.data
-        if event.kind == "execute":
-            running = (data["cell"], parse_time(event.time).timestamp())
+        if event.kind == "cell":  # recorded before the cell is sent, and "execute" after that
+            appended = parse_time(event.time).timestamp()
+        elif event.kind == "execute":
+            running = (data["cell"], appended)
         elif event.kind == "cell_end":
             running = None
             ended.append((data["cell"], *(parse_time(data[name]).timestamp() for name in ("started", "ended"))))

@@ -472,10 +472,11 @@ class Session:
         if self._network is not None:
             self._network.look()
         limit = min(filter(None, (timeout, self.limits.cell_seconds)), default=None)
+        # Taken before the cell is sent: on a busy machine it can be far ahead by the time this goes on.
+        started, began = self.clock.now(), self.clock.monotonic()
         request = self.kernel.link.execute(source)
-        began = self.clock.monotonic()
         deadline = None if limit is None else began + limit
-        running = RunningCell(cell, request, self.clock.now(), began, reading.charged_seconds, deadline)
+        running = RunningCell(cell, request, started, began, reading.charged_seconds, deadline)
         self._requests[request] = cell
         self.running = running
         self.recorder.append("execute", {"cell": cell, "msg_id": request})

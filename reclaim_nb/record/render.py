@@ -166,7 +166,11 @@ class Rendering:
         return metadata
 
     def _on_attempt(self, data: dict[str, Any]) -> None:
+        # Card and block list stand in the stream alone: notebooks are shown around, and both say what agents must not
+        # know.
         spec = {key: value for key, value in data["spec"].items() if key != "card"}
+        if isinstance(spec.get("kernel"), dict):
+            spec["kernel"] = {key: value for key, value in spec["kernel"].items() if key != "block"}
         self._reclaim["spec"] = spec
         name = spec.get("kernel", {}).get("name", "reclaim-local")
         self._kernelspec = {"name": name, "display_name": f"RECLAIM ({name})", "language": "python"}

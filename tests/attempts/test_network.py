@@ -239,6 +239,7 @@ class TestAllowList:
         assert facts["allow"][1] == ".lab.test"
         assert facts["block"] == ["https://code.lab.test/authors", "https://github.com/authors/toy-code"]
         assert facts["proxy_digest"] == require_proxy_image().id
+        assert "github.com/authors" not in listed.folder.notebook.read_text(), "notebooks are shown around"
 
     def test_a_grader_reads_log_and_block_list(self, listed: Result) -> None:
         card = PaperCard.model_validate(listed.of("attempt")[0]["spec"]["card"])
