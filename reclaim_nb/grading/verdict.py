@@ -33,7 +33,7 @@ from reclaim_nb.record.verify import differences
 
 SCHEMA = 1
 GRADER = "rules"
-RULES_VERSION = "1"
+RULES_VERSION = "2"
 """Changes whenever the rules can give another verdict for the same record."""
 NO_MODEL = "rules alone: no model was asked"
 
