@@ -11,11 +11,11 @@ import pytest
 
 from reclaim_nb.errors import RecordError
 from reclaim_nb.grading.detectors import detect_all
+from reclaim_nb.grading.examine import examine
 from reclaim_nb.grading.reexecute import Reexecution, read_reexecution
 from reclaim_nb.grading.reexecute.change import change_cell, changed_names
 from reclaim_nb.grading.reexecute.plan import plan, without
 from reclaim_nb.grading.reexecute.record import LeftOutPart, Run, verdict_with
-from reclaim_nb.grading.verdict import examine
 from tests.grading.made import C, Made, make
 
 SHOW = "print('top-1', 100 * evaluate(model, test))"
