@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-model lint format image image-pins clean distclean
+.PHONY: help demo test test-fast test-model lint format calibration image image-pins clean distclean
 
 help:  ## what there is to make
 	@sed -n 's/^\([a-z][a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -48,6 +48,9 @@ image: $(VENV)/.installed  ## the image that container kernels run in
 
 docs/criteria.md: $(VENV)/.installed $(wildcard papers/neurips2025/*.yaml)  ## the table of published and strict criteria
 	$(BIN)/python -m reclaim_nb.papers.overview $@
+
+calibration: $(VENV)/.installed-dev  ## run the built-in scenarios, and keep how the grader agrees with their labels
+	$(BIN)/reclaim calibrate --builtin --write-summary
 
 PINS := templates/containers/constraints.txt
 

@@ -211,6 +211,8 @@ class _Live:
 
 
 def _print_table(rows: list[Row], progress: Progress) -> None:
+    from reclaim_nb.grading.calibration.known import known_text
+
     console = screen.screen()
     table = screen.table("tier", "paper", "agent", "repeat", "observed", "spent", "ended", "outcome")
     for row in rows:
@@ -228,5 +230,6 @@ def _print_table(rows: list[Row], progress: Progress) -> None:
         f"{progress.done} of {progress.total} declared attempts have a final result; {len(rows)} were made, "
         f"{faults} of them ended by a fault or a stop and count for nobody; {ungraded} without a verdict"
     )
+    console.print(known_text(), soft_wrap=True)
     for key, problem in sorted(progress.problems.items()):
         console.print(f"not made: {key}: {problem}", soft_wrap=True)

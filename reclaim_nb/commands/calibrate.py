@@ -36,6 +36,9 @@ def calibrate(
     keep: Annotated[
         Path | None, typer.Option(help="Keep the made attempts, with their labels, in this new folder.")
     ] = None,
+    write_summary: Annotated[
+        bool, typer.Option("--write-summary", help="Keep the summary that ships with this version of the rules.")
+    ] = False,
     model: Model = None,
     option: ModelOption = None,
     votes: Votes = 3,
@@ -48,10 +51,18 @@ def calibrate(
     """
     if builtin == (folder is not None):
         raise AttemptError("name a folder of labelled attempts, or --builtin, one of the two")
-    if not builtin and (only or keep):
-        raise AttemptError("--only and --keep are for --builtin")
+    if not builtin and (only or keep or write_summary):
+        raise AttemptError("--only, --keep and --write-summary are for --builtin")
+    if only and write_summary:
+        raise AttemptError("--write-summary is of all scenarios, not of some")
     grader = None if model is None else model_grader(model, option, votes)
     found = _of_builtin(only or [], kernel.value, keep, grader) if builtin else _of_folder(folder or Path(), grader)
+    if write_summary:
+        import json
+
+        from reclaim_nb.grading.calibration.known import SUMMARY, summary
+
+        SUMMARY.write_text(json.dumps(summary(found[0]), indent=1) + "\n", "utf-8")
     wrong = [one.name for one in found[0].compared if one.differences] if builtin else []
     if as_json:
         screen.print_json({"calibrations": [one.to_json() for one in found], "wrong": wrong})

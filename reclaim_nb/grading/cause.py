@@ -231,7 +231,7 @@ def _wrong_experiment(s: Situation) -> list[Fact]:
 
 
 def _wrong_artefact(s: Situation) -> list[Fact]:
-    return s.on_value("wrong_weights") + (s.before_value("missing_keys") if s.has_number else [])
+    return s.on_value("wrong_weights", "baseline_value") + (s.before_value("missing_keys") if s.has_number else [])
 
 
 def _proxy(s: Situation) -> list[Fact]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from reclaim_nb.grading import vocabulary as v
+from reclaim_nb.grading.layout import RULE, Header, Keys, columns_of, is_row, is_under
 
 _NUMBER = re.compile(
     r"""(?<![\w.@^#$])(?<![A-Za-z]-)(?<![A-Za-z]\.)(?<!\d[:/-]\d\d[:/-])
@@ -39,7 +40,6 @@ _PAIR = re.compile(r"([A-Za-z][\w@.-]*)\s*[=:]?\s*$")
 _RATIO = re.compile(r"(?<![\w.,/])([0-9][0-9,]*)\s*(?:/|of|out of)\s*([0-9][0-9,]*)(?![\w./]|,[0-9])")
 _OPENERS = {"{": "}", "[": "]", "(": ")"}
 _KEY = re.compile(r"""(?:"([^"\\\n]{1,80})"|'([^'\\\n]{1,80})')\s*:\s*""")
-_STRUCTURE = re.compile(r"""(?:"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\\\n]|\\.){0,200}')\s*:|[{}\[\]]""")
 
 
 _PROGRESS = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(v.PROGRESS))})(?![a-z])|\d/\d+ *\[|\d%\|", re.IGNORECASE)
@@ -117,8 +117,8 @@ def numbers(text: str, start: int = 0) -> Iterator[Number]:
         text: any text; lines end with ``\\n`` or ``\\r``.
         start: offset of the text in its output.
     """
-    header: list[_Header] = []
-    keys = _Keys()
+    header: list[Header] = []
+    keys = Keys()
     offset = start
     for raw in re.split(r"([\n\r])", text):
         if raw in ("\n", "\r"):
@@ -130,7 +130,7 @@ def numbers(text: str, start: int = 0) -> Iterator[Number]:
 
 def line_numbers(line: str, offset: int, of_shape: int = 1) -> list[Number]:
     """Return the numbers of one line that stands by itself."""
-    return list(_line(line, offset, [], _Keys(), of_shape))
+    return list(_line(line, offset, [], Keys(), of_shape))
 
 
 def absent(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
@@ -151,70 +151,18 @@ def ratios(text: str) -> Iterator[tuple[Decimal, Decimal, int]]:
             yield count, total, match.start()
 
 
-class _Keys:
-    """The keys of the JSON or dict around the place that is read, across lines."""
-
-    def __init__(self) -> None:
-        self.stack: list[str] = []
-        self.key = ""
-        self.depth = 0
-
-    def feed(self, text: str) -> None:
-        for match in _STRUCTURE.finditer(text):
-            mark = match[0]
-            if mark in "{[":
-                self.stack.append(self.key)
-                self.key = ""
-            elif mark in "}]":
-                self.key = self.stack.pop() if self.stack else ""
-                if mark == "}" or not self.stack:
-                    self.key = ""
-            else:
-                self.key = mark.rsplit(":", 1)[0].strip().strip("\"'")
-
-    def path(self) -> list[str]:
-        return [key for key in (*self.stack, self.key) if key]
-
-    def clear(self) -> None:
-        self.stack, self.key = [], ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """The head of a table: column texts with their places."""
-
-    kind: str
-    columns: tuple[tuple[int, int, str], ...]
-    aligned: bool = False
-    """More than one space stands between or before the texts."""
-
-
-def _columns(line: str) -> tuple[str, tuple[tuple[int, int, str], ...]]:
-    for kind, pattern in (("|", r"[^|│┃]+"), ("\t", r"[^\t]+"), ("&", r"[^&]+"), (",", r"[^,]+")):
-        if kind in line.replace("│", "|").replace("┃", "|"):
-            cells = [(m.start(), m.end(), m[0].strip()) for m in re.finditer(pattern, line)]
-            if kind == "|":
-                cells = [cell for cell in cells if cell[2]]
-            if len(cells) > 1:
-                return kind, tuple(cells)
-    return " ", tuple((m.start(), m.end(), m[0]) for m in re.finditer(r"\S+(?: \S+)*?(?=\s|$)", line))
-
-
-_RULE = re.compile(r"^[\s|+:=─━═┼┿╇╈┡┢\-–—_]*$")
-
-
-def _line(line: str, offset: int, header: list[_Header], keys: _Keys, of_shape: int = 1) -> Iterator[Number]:
+def _line(line: str, offset: int, header: list[Header], keys: Keys, of_shape: int = 1) -> Iterator[Number]:
     found = list(_NUMBER.finditer(line))
     if found and not header and not keys.stack and not keys.key and not _OPENING.search(line):
         yield from _alike(line, offset, found, of_shape)
         return
     structured = bool(keys.stack) or bool(_KEY.search(line)) or ("{" in line and "}" in line)
     if not found:
-        if line.strip() and not _RULE.match(line):
-            kind, columns = _columns(line)
+        if line.strip() and not RULE.match(line):
+            kind, columns = columns_of(line)
             # "BLEU n/a" is a result that is not there, and no head of the numbers below it.
             if len(columns) > 1 and not _NOT_A_NUMBER.search(line):
-                header[:] = [_Header(kind, columns, "  " in line.rstrip())]
+                header[:] = [Header(kind, columns, "  " in line.rstrip())]
             else:
                 header.clear()
         if structured or "{" in line or "[" in line:
@@ -222,13 +170,13 @@ def _line(line: str, offset: int, header: list[_Header], keys: _Keys, of_shape: 
             if len(keys.stack) > 20:
                 keys.clear()
         return
-    kind, columns = _columns(line) if header else ("", ())
+    kind, columns = columns_of(line) if header else ("", ())
     table = header[0] if header and header[0].kind == kind and len(columns) > 1 else None
-    if table is not None and kind == " " and not _is_under(line, found, columns, table):
+    if table is not None and kind == " " and not is_under(line, found, columns, table):
         table = None
     reader = _LineReader(line, offset, found, keys, table, columns)
     yield from reader.read() if of_shape == 1 else (replace(number, of_shape=of_shape) for number in reader.read())
-    if table is None and not structured and header and not _is_row(line):
+    if table is None and not structured and header and not is_row(line):
         header.clear()
 
 
@@ -252,7 +200,7 @@ def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int) ->
     shape = "".join(pieces)
     known = _ALIKE.get(shape)
     if known is None:
-        reader = _LineReader(line, 0, found, _Keys(), None, ())
+        reader = _LineReader(line, 0, found, Keys(), None, ())
         known = tuple(reader.read()), reader.counted
         if len(_ALIKE) >= _ALIKE_KEPT:
             _ALIKE.clear()
@@ -294,33 +242,14 @@ def _ratio_total(line: str) -> int | None:
     return int(first[1])
 
 
-_KEYED = re.compile(r"[A-Za-z]\s*[=:]\s*[-+]?[.\d]")
-
-
-def _is_row(line: str) -> bool:
-    return not _KEYED.search(line)
-
-
-def _is_under(line: str, found: list[re.Match[str]], columns: tuple[tuple[int, int, str], ...], head: _Header) -> bool:
-    """Tell whether a line is a row of a table that only spaces hold together, and not just the next line of prose."""
-    if _KEYED.search(line):
-        return False
-    if not head.aligned and len(columns) - len(head.columns) not in (0, 1):
-        return False
-    # "F1 84.2" below "BLEU failed": a line that names another metric than the words above it names its own number.
-    own = v.families_of(v.tokens(line[: found[0].start()]))
-    above = v.families_of(v.tokens(" ".join(text for _, _, text in head.columns)))
-    return not own or not above or bool(own & above)
-
-
 class _LineReader:
     def __init__(
         self,
         line: str,
         offset: int,
         found: list[re.Match[str]],
-        keys: _Keys,
-        table: _Header | None,
+        keys: Keys,
+        table: Header | None,
         columns: tuple[tuple[int, int, str], ...],
     ) -> None:
         self.line, self.offset, self.found, self.keys, self.table, self.columns = (

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb import __version__
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.grading.asked import Asked
-from reclaim_nb.grading.candidates import Candidate, digits_of
+from reclaim_nb.grading.candidates import Candidate
 from reclaim_nb.grading.cause import Code, Judgement, Outcome, Situation, judge
-from reclaim_nb.grading.collect import EvidenceBuilder
 from reclaim_nb.grading.detectors import detect_all, load_detectors
 from reclaim_nb.grading.evidence import Evidence
-from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.examine import examine
+from reclaim_nb.grading.facts import Fact
 from reclaim_nb.grading.resolver import Resolution, resolve
-from reclaim_nb.grading.vocabulary import interest_of
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.numbers import decimals, format_decimal, quantise
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.reader import StreamState, first_event, last_event, read_events
-from reclaim_nb.record.render import Rendering
-from reclaim_nb.record.verify import differences
+from reclaim_nb.record.reader import first_event
 
 SCHEMA = 1
 GRADER = "rules"
-RULES_VERSION = "1"
+RULES_VERSION = "2"
 """Changes whenever the rules can give another verdict for the same record."""
 NO_MODEL = "rules alone: no model was asked"
 
@@ -141,54 +136,6 @@ class Verdict(_Part):
         return (json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def read_evidence(folder: AttemptFolder, card: PaperCard) -> tuple[Evidence, list[str], str]:
-    """Read an attempt once: its evidence, how its notebook differs from its stream, and the notebook's hash.
-
-    Raises:
-        RecordError: when the chain is broken or a payload is damaged.
-        AttemptError: when the attempt has not ended.
-    """
-    end = last_event(folder.stream)
-    submission = (end.data.get("submission") or {}) if end is not None and end.kind == "end" else {}
-    digits = digits_of(_decimal(submission.get("value")))
-    store = folder.store()
-    builder = EvidenceBuilder(store, interest_of(card, digits))
-    rendering = Rendering(store)
-    state = StreamState()
-    for event in read_events(folder.stream, state):
-        builder.apply(event)
-        rendering.apply(event)
-    intake = folder.read_intake()
-    evidence = builder.finish(intake)
-    if evidence.end_reason is None:
-        raise AttemptError(f"{folder.path}: the attempt has not ended; `reclaim resume` it, or cancel it, then grade")
-    raw = folder.notebook.read_bytes() if folder.notebook.exists() else b""
-    return evidence, _notebook_problems(folder.notebook, raw, rendering), hashlib.sha256(raw).hexdigest()
-
-
-def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str]:
-    if not raw:
-        return [f"{path}: missing"]
-    try:
-        notebook = json.loads(raw)
-    except ValueError as problem:
-        return [f"{path}: not JSON ({problem})"]
-    if not isinstance(notebook, dict):
-        return [f"{path}: not a notebook"]
-    rendered = rendering.notebook()
-    if notebook == rendered:
-        return []
-    return differences(notebook, rendered, path.name)
-
-
-def _decimal(text: Any) -> Decimal | None:
-    try:
-        value = Decimal(str(text).strip())
-    except ArithmeticError:
-        return None
-    return value if value.is_finite() else None
-
-
 def grade(
     folder: AttemptFolder, card: LoadedCard | PaperCard, *, edited: Literal["refuse", "disqualify"] = "refuse"
 ) -> Verdict:
@@ -206,54 +153,6 @@ def grade(
     """
     seen = examine(folder, card, edited=edited)
     return judge_evidence(seen.evidence, seen.card, seen.card_sha256, seen.notebook_sha256, list(seen.facts))
-
-
-@dataclass(frozen=True)
-class Examined:
-    """An attempt that was read once and may be graded.
-
-    Attributes:
-        evidence: what its stream holds.
-        card: the card it was made with.
-        card_sha256: hash of the card's file.
-        notebook_sha256: hash of the notebook's bytes.
-        facts: facts about the record itself.
-    """
-
-    evidence: Evidence
-    card: PaperCard
-    card_sha256: str
-    notebook_sha256: str
-    facts: tuple[Fact, ...] = ()
-
-
-def examine(
-    folder: AttemptFolder, card: LoadedCard | PaperCard, *, edited: Literal["refuse", "disqualify"] = "refuse"
-) -> Examined:
-    """Read a finished attempt and refuse what cannot be graded; see :func:`grade` for arguments and errors."""
-    typed = card.card if isinstance(card, LoadedCard) else card
-    evidence, problems, notebook_sha256 = read_evidence(folder, typed)
-    _same_card(folder, card, evidence)
-    if problems and edited == "refuse":
-        raise AttemptError(
-            "the notebook is not the stream's own rendering, so nothing is graded; "
-            "`reclaim verify-record` lists the cells, and the stream still holds what really ran: "
-            + "; ".join(problems[:5])
-        )
-    facts = tuple(fact("notebook_differs", None, None, problem) for problem in problems)
-    return Examined(evidence, typed, str(evidence.spec.get("card_sha256")), notebook_sha256, facts)
-
-
-def _same_card(folder: AttemptFolder, card: LoadedCard | PaperCard, evidence: Evidence) -> None:
-    recorded = evidence.spec.get("card_sha256")
-    advice = "grade with the card it was made with, or make the attempt again"
-    if isinstance(card, LoadedCard):
-        if recorded != card.sha256:
-            raise AttemptError(f"{folder.path}: made with card {recorded}, but {card.path} is {card.sha256}; {advice}")
-        card = card.card
-    held = evidence.spec.get("card")
-    if held is not None and PaperCard.model_validate(held) != card:
-        raise AttemptError(f"{folder.path}: made with another card '{card.id}' than the one given; {advice}")
 
 
 def replay(folder: AttemptFolder) -> Verdict:

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from reclaim_nb.errors import AttemptError, ReclaimError, RecordError
 from reclaim_nb.grading.asked import Asked
+from reclaim_nb.grading.examine import Examined, examine
 from reclaim_nb.grading.model import regrade
 from reclaim_nb.grading.model.decide import decide
 from reclaim_nb.grading.model.questions import Answer, AsAsked, HowMany, Quote, WhereFrom, WhichNumber
 from reclaim_nb.grading.model.votes import Vote
-from reclaim_nb.grading.verdict import Examined, examine, judge_evidence, read_verdict, write_verdict
+from reclaim_nb.grading.verdict import judge_evidence, read_verdict, write_verdict
 from tests.agents.model_endpoint import Request, Step, call, say
 from tests.grading.made import C, Made, Md, make
 from tests.grading.scripted_judge import cite, fence_of, judged, question_of, records, sound, texts

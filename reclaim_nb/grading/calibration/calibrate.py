@@ -14,9 +14,10 @@ from reclaim_nb.grading.calibration.judges import judge
 from reclaim_nb.grading.calibration.labels import Label, Labelled
 from reclaim_nb.grading.calibration.measures import Measures, Said, measure, raters_alpha
 from reclaim_nb.grading.calibration.scenarios import Scenario
+from reclaim_nb.grading.examine import examine
 from reclaim_nb.grading.model import ModelGrader, grade_with_model
 from reclaim_nb.grading.reexecute import grade_with_reexecution, reexecute
-from reclaim_nb.grading.verdict import Verdict, examine, grade, judge_evidence
+from reclaim_nb.grading.verdict import Verdict, grade, judge_evidence
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.record.reader import first_event
 

@@ -39,6 +39,8 @@ BUILTIN = (
     "average",
     "selection",
     "floor",
+    "siblings",
+    "artefact",
     "anchors",
     "effort",
     "declared",

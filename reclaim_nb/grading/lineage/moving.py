@@ -9,6 +9,7 @@ from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.lineage.records import Call
 from reclaim_nb.grading.lineage.shell import Shell
+from reclaim_nb.grading.lineage.state import WEIGHTS
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
 from reclaim_nb.grading.words import words
 
@@ -101,6 +102,10 @@ class Moving(Shell):
                 marks.add(f"limit:{value.const}")
             elif low in ("frac", "fraction") and isinstance(value.const, float) and 0 < value.const < 1:
                 marks.add("part")
+        for value in (*args, *keywords.values()):
+            path = value.path if value.path is not None else value.text
+            if path is not None and path.endswith(WEIGHTS):
+                marks.add(f"weights:{path.rsplit('/', 1)[-1]}")
         for value in args:
             if (
                 value.text is not None

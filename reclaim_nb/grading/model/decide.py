@@ -12,11 +12,12 @@ from reclaim_nb.grading.asked import Asked, Tally
 from reclaim_nb.grading.candidates import Candidate, same_number
 from reclaim_nb.grading.cause import Code
 from reclaim_nb.grading.detectors import detect_all
+from reclaim_nb.grading.examine import Examined
 from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.grading.model.questions import QUESTIONS, Answer, AsAsked, WhichNumber
 from reclaim_nb.grading.model.votes import Vote, as_number
 from reclaim_nb.grading.resolver import Resolution, resolve
-from reclaim_nb.grading.verdict import Examined, Verdict, judge_evidence
+from reclaim_nb.grading.verdict import Verdict, judge_evidence
 
 ACCUSES: dict[str, Code] = {"written": "C12", "shipped": "C13", "paper": "C13"}
 LEAST = 3

@@ -16,12 +16,13 @@ from reclaim_nb.attempts.model_usage import ModelUsage
 from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.grading.asked import Asked
 from reclaim_nb.grading.detectors import detect_all
+from reclaim_nb.grading.examine import Examined, examine
 from reclaim_nb.grading.model.decide import decide
 from reclaim_nb.grading.model.dossier import Dossier, fence_of
 from reclaim_nb.grading.model.prompts import GraderPrompts
 from reclaim_nb.grading.model.records import SCHEMA, GradingRecord, RecordWriter, records_path
 from reclaim_nb.grading.model.votes import read_votes
-from reclaim_nb.grading.verdict import Examined, Verdict, examine
+from reclaim_nb.grading.verdict import Verdict
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.record.folder import AttemptFolder

@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reclaim_nb.errors import CardError, RecordError
 from reclaim_nb.grading.candidates import Candidate
+from reclaim_nb.grading.examine import Examined
 from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.grading.resolver import Resolution, resolve
-from reclaim_nb.grading.verdict import Examined, Verdict, judge_evidence, tidy
+from reclaim_nb.grading.verdict import Verdict, judge_evidence, tidy
 from reclaim_nb.grading.vocabulary import families_of, tokens
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.numbers import format_decimal, unit

@@ -20,6 +20,7 @@ from reclaim_nb.grading import mentions
 from reclaim_nb.grading.candidates import Candidate
 from reclaim_nb.grading.detectors import detect_all
 from reclaim_nb.grading.evidence import Cell, Evidence
+from reclaim_nb.grading.examine import Examined, examine, read_evidence
 from reclaim_nb.grading.readings import readings
 from reclaim_nb.grading.reexecute.change import change_cell, changed_names
 from reclaim_nb.grading.reexecute.plan import Plan, Planned, What, plan
@@ -34,7 +35,7 @@ from reclaim_nb.grading.reexecute.record import (
     verdict_with,
 )
 from reclaim_nb.grading.resolver import Resolution, resolve
-from reclaim_nb.grading.verdict import Examined, Verdict, examine, read_evidence
+from reclaim_nb.grading.verdict import Verdict
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.loading import CARD_FILE, LoadedCard
 from reclaim_nb.papers.numbers import CONTEXT, format_decimal
