@@ -69,7 +69,7 @@ def _timed(work: object) -> float:
 
 def _step(name: str, runs: Path) -> None:
     began = time.perf_counter()
-    import matplotlib.backends.backend_agg  # noqa: F401
+    import matplotlib.backends.backend_agg
     import matplotlib.backends.backend_pdf  # noqa: F401
 
     import reclaim_nb.analysis.story  # noqa: F401

@@ -19,7 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.analysis.frames import place_of
+from reclaim_nb.analysis.places import place_of
 from reclaim_nb.attempts.limits import limits_for
 from reclaim_nb.attempts.prepare import Request, card_json
 from reclaim_nb.attempts.reasons import ENDINGS, EndReason
