@@ -92,6 +92,8 @@ ATTEMPTS: dict[str, Column] = {
     "network": Column("string", "none, allowlist or open"),
     "imported": Column("boolean", "made elsewhere and brought in"),
     "card_sha256": Column("string", "hash of the card it was made with"),
+    "audit": Column("string", "of that card: sound, doubtful or broken; missing for imported ones"),
+    "provisional": Column("boolean", "the target of that card was only seen second-hand; missing for imported ones"),
 }
 
 CELLS: dict[str, Column] = {
@@ -154,6 +156,7 @@ PAPERS: dict[str, Column] = {
     "need_hours": Column("Float64", "need by audit", _HOURS),
     "budget_hours": Column("Float64", "budget", _HOURS),
     "audit": Column("string", "sound, doubtful or broken; missing for imported ones"),
+    "provisional": Column("boolean", "its target was only seen second-hand; missing for imported ones"),
     "anchors": Column("Int64", "anchors on the card", "count"),
     "strict": Column("boolean", "the card has a strict criterion"),
 }
@@ -169,9 +172,12 @@ FRAMES: dict[str, dict[str, Column]] = {
 def typed(records: Iterable[Mapping[str, Any]], columns: Mapping[str, Column]) -> pd.DataFrame:
     """Return records as a frame with exactly these columns, in this order and of these dtypes."""
     rows = list(records)
-    return pd.DataFrame(
-        {name: series([row.get(name) for row in rows], column.dtype) for name, column in columns.items()}
-    )
+    return typed_columns({name: [row.get(name) for row in rows] for name in columns}, columns)
+
+
+def typed_columns(values: Mapping[str, list[Any]], columns: Mapping[str, Column]) -> pd.DataFrame:
+    """Return lists, one for each column, as a frame with exactly these columns, in this order and of these dtypes."""
+    return pd.DataFrame({name: series(values[name], column.dtype) for name, column in columns.items()}, copy=False)
 
 
 def series(values: list[Any], dtype: str) -> pd.Series[Any]:
@@ -179,11 +185,21 @@ def series(values: list[Any], dtype: str) -> pd.Series[Any]:
     if dtype in _CATEGORIES:
         return pd.Series(pd.Categorical(values, categories=list(_CATEGORIES[dtype]), ordered=True))
     if dtype.startswith("datetime64"):
-        return pd.to_datetime(pd.Series(values, dtype=object), utc=True, errors="coerce").astype("datetime64[ns, UTC]")
+        return _times(values)
     if dtype in ("Float64", "Int64"):
         numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
         return numbers.astype("Float64").astype("Int64") if dtype == "Int64" else numbers.astype("Float64")
+    if dtype == "boolean":  # the index holds them as numbers
+        return pd.Series([None if value is None or value is pd.NA else bool(value) for value in values], dtype=dtype)
     return pd.Series(values, dtype=dtype)
+
+
+def _times(values: list[Any]) -> pd.Series[Any]:
+    """Return times, as recorded text or as nanoseconds, as a column; what is no time becomes missing."""
+    texts = pd.Series(values, dtype=object)
+    form = None if any(isinstance(value, int) for value in values) else "ISO8601"
+    times = pd.to_datetime(texts, utc=True, errors="coerce", format=form)
+    return times.astype("datetime64[ns, UTC]")
 
 
 def as_markdown() -> str:

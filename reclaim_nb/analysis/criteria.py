@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reclaim_nb.analysis.frames import OUTCOME_OF_PLACE, Runs, place_of
+from reclaim_nb.analysis.frames import Runs
 from reclaim_nb.analysis.outcomes import OUTCOMES, standing
+from reclaim_nb.analysis.places import OUTCOME_OF_PLACE, place_of
 from reclaim_nb.analysis.rates import best_of_tier, rates, tidy
 
 CRITERIA = {

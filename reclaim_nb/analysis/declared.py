@@ -15,11 +15,10 @@ from reclaim_nb.errors import ReclaimError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import safe_name
-from reclaim_nb.record.index import Row
 
 PLAN = "plan.json"
 _CACHE = ".declared.json"
-_CACHE_VERSION = 1
+_CACHE_VERSION = 2
 _BANDS = ((8.0, "0-8"), (32.0, "8-32"), (96.0, "32-96"))
 """The published bands of hours; each one's budget is its upper end."""
 
@@ -32,7 +31,7 @@ def band_of(device: str | None, hours: float | None) -> str | None:
 
 
 def declared_attempts(
-    runs: Path, rows: list[Row], facts: dict[str, dict[str, Any]], cards: dict[str, PaperCard]
+    runs: Path, rows: dict[str, list[Any]], facts: dict[str, list[Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
     """Return what each batch was asked for.
 
@@ -41,8 +40,8 @@ def declared_attempts(
 
     Args:
         runs: the runs folder.
-        rows, facts: what is there.
-        cards: cards by hash.
+        rows: columns of the index.
+        facts: columns of what is known of each row beyond them.
 
     Returns:
         declared attempts of plans and imports, with the columns known in advance; the papers; notes on what is lost.
@@ -50,12 +49,12 @@ def declared_attempts(
     declared: list[dict[str, Any]] = []
     papers: dict[tuple[str, str, str], dict[str, Any]] = {}
     notes: list[str] = []
-    for row in rows:
-        fact = facts.get(row.path, {})
-        key = (row.batch, row.suite, row.paper)
-        if row.tier and key not in papers:
-            papers[key] = _paper(row, fact, cards.get(str(fact.get("card_sha256"))))
-    for folder in sorted({runs / row.path.split("/")[0] for row in rows} | {p.parent for p in runs.glob(f"*/{PLAN}")}):
+    places = zip(*(rows[name] for name in ("batch", "suite", "paper")), strict=True)
+    for place, (key, tier) in enumerate(zip(places, rows["tier"], strict=True)):
+        if tier and key not in papers:
+            papers[key] = _paper(rows, facts, place)
+    batches = {path.partition("/")[0] for path in rows["path"]} | {plan.parent.name for plan in runs.glob(f"*/{PLAN}")}
+    for folder in map(runs.joinpath, sorted(batches)):
         try:
             document = read_batch(folder)
             found = _of_import(document, folder.name) if document else _of_plan(folder, runs)
@@ -64,41 +63,48 @@ def declared_attempts(
             continue
         for one in found:
             key = (one["batch"], one["suite"], one["paper"])
-            papers.setdefault(key, {name: one.get(name) for name in (*_PAPER, *key)})
+            if key not in papers:
+                papers[key] = {name: one.get(name) for name in _PAPER}
             if one.get("agent") is not None:
                 declared.append(one)
     return declared, list(papers.values()), notes
 
 
-def name_papers(records: list[dict[str, Any]]) -> None:
-    """Put what pairs attempts at the same target into records: the arXiv id, where it stands for one card only."""
+PAPER_KEY = ("batch", "suite", "paper", "arxiv")
+"""What :func:`paper_keys` is given of each attempt or paper."""
+
+
+def paper_keys(found: list[tuple[Any, ...]]) -> list[str]:
+    """Return what pairs attempts at the same target: the arXiv id where one card alone has it, else suite and paper.
+
+    Args:
+        found: the values of :data:`PAPER_KEY`.
+    """
     cards: dict[tuple[Any, Any], set[Any]] = defaultdict(set)
-    for record in records:
-        cards[record["batch"], record.get("arxiv")].add((record["suite"], record["paper"]))
-    shared = {arxiv for (_, arxiv), found in cards.items() if len(found) > 1}
-    for record in records:
-        arxiv = record.get("arxiv")
-        record["paper_key"] = arxiv if arxiv and arxiv not in shared else f"{record['suite']}/{record['paper']}"
+    for batch, suite, paper, arxiv in set(found):
+        cards[batch, arxiv].add((suite, paper))
+    shared = {arxiv for (_, arxiv), sharing in cards.items() if len(sharing) > 1}
+    return [arxiv if arxiv and arxiv not in shared else f"{suite}/{paper}" for _, suite, paper, arxiv in found]
 
 
 _PAPER = (
     *("batch", "suite", "paper", "tier", "device", "band", "area", "arxiv", "title", "need_hours"),
-    *("budget_hours", "audit", "anchors", "strict"),
+    *("budget_hours", "audit", "provisional", "anchors", "strict"),
 )
 
 
-def _paper(row: Row, fact: dict[str, Any], card: PaperCard | None) -> dict[str, Any]:
-    budget = float(row.budget_hours) if row.budget_hours else None
+_OF_ROW = ("batch", "suite", "paper", "tier", "device", "title")
+_OF_FACTS = ("area", "arxiv", "need_hours", "audit", "provisional", "anchors", "strict")
+
+
+def _paper(rows: dict[str, list[Any]], facts: dict[str, list[Any]], place: int) -> dict[str, Any]:
+    granted, of_card = rows["budget_hours"][place], facts["card_budget_hours"][place]
+    hours = float(granted) if granted else None
     return {
-        **{name: getattr(row, name) for name in ("batch", "suite", "paper", "tier", "device", "title")},
-        "band": fact.get("band") or band_of(row.device, budget),
-        "area": fact.get("area"),
-        "arxiv": fact.get("arxiv"),
-        "need_hours": fact.get("need_hours"),
-        "budget_hours": float(card.budget.hours) if card else budget,
-        "audit": card.audit.state if card else None,
-        "anchors": len(card.anchors) if card else None,
-        "strict": card.strict is not None if card else None,
+        **{name: rows[name][place] for name in _OF_ROW},
+        **{name: facts[name][place] for name in _OF_FACTS},
+        "band": facts["band"][place] or band_of(rows["device"][place], hours),
+        "budget_hours": float(of_card) if of_card is not None else hours,
     }
 
 
@@ -185,6 +191,7 @@ def _expand(plan: str, batch: str, runs: Path) -> Iterator[dict[str, Any]]:
             "need_hours": float(card.need.hours) if card.need.hours is not None else None,
             "budget_hours": float(card.budget.hours),
             "audit": card.audit.state,
+            "provisional": card.provisional,
             "anchors": len(card.anchors),
             "strict": card.strict is not None,
             "imported": False,

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import ValidationError
 
 from reclaim_nb.analysis import columns
-from reclaim_nb.analysis.declared import band_of, declared_attempts, name_papers
+from reclaim_nb.analysis.declared import PAPER_KEY, band_of, declared_attempts, paper_keys
 from reclaim_nb.analysis.outcomes import standing
-from reclaim_nb.analysis.readers import CELLS, CELLS_TABLE, FACTS, FACTS_TABLE, VERDICTS, VERDICTS_TABLE
+from reclaim_nb.analysis.readers import CELLS, CELLS_TABLE, FACTS, FACTS_TABLE, VERDICTS, VERDICTS_TABLE, read_card
+from reclaim_nb.analysis.uncounted import uncounted
 from reclaim_nb.attempts.reasons import ENDINGS
-from reclaim_nb.errors import CardError, RecordError
-from reclaim_nb.grading.cause import Outcome
+from reclaim_nb.errors import RecordError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.index import Index, Row
+from reclaim_nb.record.index import Index
 from reclaim_nb.record.reader import first_event
 
-OUTCOME_OF_PLACE: dict[str, Outcome] = {"inside": "reproduced", "near": "near_miss", "outside": "not_reproduced"}
+_OF_ROW = (
+    *("batch", "suite", "paper", "agent", "repeat", "tier", "device", "title", "state", "reason", "started"),
+    *("updated", "unit", "imported", "submitted", "verdicts"),
+)
+_OF_FACTS = (
+    *("model", "area", "arxiv", "need_hours", "network", "card_sha256", "audit", "provisional"),
+    *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd"),
+)
+_OF_VERDICT = ("outcome", "cause", "contributing", "value", "grader", "flags", "score", "mode")
+_NO_FACTS = (None,) * (1 + len(FACTS))
+
+Columns = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -36,20 +46,32 @@ class Runs:
         path: the runs folder.
         attempts: one row per declared attempt: what was asked for, however often faults made it necessary again,
             and also where nothing has come of it yet.
-        cells: one row per cell, of every making.
         verdicts: one row per verdict, of every making.
         papers: one row per paper of each batch, also those that no attempt has reached.
-        cards: the paper cards by their hash, as they stand in the attempts' records.
+        left_out: declared attempts at papers whose cards are not to be counted (broken or provisional), in the columns
+            of the frame of attempts; they stand in no other frame.
         notes: what a reader of these frames has to know: records that cannot be read, batches whose plan is lost.
+        read_cells, read_cards: how :attr:`cells` and :attr:`cards` are got when they are first asked for.
     """
 
     path: Path
     attempts: pd.DataFrame
-    cells: pd.DataFrame
     verdicts: pd.DataFrame
     papers: pd.DataFrame
-    cards: dict[str, PaperCard] = field(default_factory=dict)
+    left_out: pd.DataFrame
     notes: tuple[str, ...] = ()
+    read_cells: Callable[[], pd.DataFrame] = field(default=lambda: columns.typed([], columns.CELLS), repr=False)
+    read_cards: Callable[[], dict[str, PaperCard]] = field(default=dict, repr=False)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell, of every making; read at the first use, since few questions need it and it is long."""
+        return self.read_cells()
+
+    @cached_property
+    def cards(self) -> dict[str, PaperCard]:
+        """The paper cards by their hash, as they stand in the attempts' records."""
+        return self.read_cards()
 
     def only(self, **wanted: str | Iterable[str]) -> Runs:
         """Return the part of these runs in which columns of the frame of attempts have given values.
@@ -57,10 +79,10 @@ class Runs:
         Args:
             wanted: column and value, or column and several values: ``only(batch="b", tier=("run", "retrain"))``.
         """
-        attempts, papers = self.attempts, self.papers
+        attempts, papers, out = self.attempts, self.papers, self.left_out
         for name, values in wanted.items():
             chosen = [values] if isinstance(values, str) else list(values)
-            attempts = attempts[attempts[name].isin(chosen)]
+            attempts, out = attempts[attempts[name].isin(chosen)], out[out[name].isin(chosen)]
             if name in papers.columns:
                 papers = papers[papers[name].isin(chosen)]
         kept = set(attempts["attempt"])
@@ -68,12 +90,20 @@ class Runs:
             self,
             attempts=attempts.reset_index(drop=True),
             papers=papers.reset_index(drop=True),
-            cells=self.cells[self.cells["attempt"].isin(kept)].reset_index(drop=True),
             verdicts=self.verdicts[self.verdicts["attempt"].isin(kept)].reset_index(drop=True),
+            left_out=out.reset_index(drop=True),
+            read_cells=lambda: self.cells[self.cells["attempt"].isin(kept)].reset_index(drop=True),
+            read_cards=lambda: self.cards,
         )
 
 
-def load_runs(path: Path | str, *, grader: str | None = None) -> Runs:
+def load_runs(
+    path: Path | str,
+    *,
+    grader: str | None = None,
+    include_broken: bool = False,
+    include_provisional: bool = False,
+) -> Runs:
     """Load a runs folder as frames.
 
     The first look reads every attempt; later ones only what has changed (see :mod:`reclaim_nb.record.index`), and any
@@ -82,181 +112,188 @@ def load_runs(path: Path | str, *, grader: str | None = None) -> Runs:
     Args:
         path: the runs folder.
         grader: whose verdicts stand in the frame of attempts; default: the newest verdict, whoever gave it.
+        include_broken: take attempts at papers whose card the audit calls broken.
+        include_provisional: take attempts at papers whose target was only seen second-hand.
 
     Returns:
-        the frames; hours in H100-equivalent GPU-hours or CPU-hours as ``device`` says.
+        the frames; hours in H100-equivalent GPU-hours or CPU-hours as ``device`` says. What was left out for its card
+        is named in ``left_out``.
 
     Raises:
         RecordError: when there is no such folder.
     """
     path = Path(path)
-    rows, tables = Index(path).read(FACTS_TABLE, CELLS_TABLE, VERDICTS_TABLE)
-    facts = {line[0]: dict(zip(FACTS, line[1:], strict=True)) for line in tables["facts"]}
-    verdicts = [{"attempt": line[0], **dict(zip(VERDICTS, line[1:], strict=True))} for line in tables["verdicts"]]
+    rows, tables = Index(path).read(FACTS_TABLE, VERDICTS_TABLE)
+    known = {line[0]: line for line in tables["facts"]}
+    facts = _by_column([known.get(one, _NO_FACTS) for one in rows["path"]], FACTS)
+    verdicts = tables["verdicts"]
     chosen = _newest(verdicts, grader)
-    for verdict in verdicts:
-        verdict["newest"] = chosen.get(verdict["attempt"]) is verdict
-    cards, notes = _cards(path, rows, facts)
-    declared, papers, lost = declared_attempts(path, rows, facts, cards)
-    makings: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        makings[_key(row)].append(row)
-    records = [_record(made, facts, chosen, cards) for made in makings.values()]
-    records += [_not_begun(one) for one in declared if _declared_key(one) not in makings]
-    _name_agents(records)
-    name_papers([*records, *papers])
-    frame = columns.typed(records, columns.ATTEMPTS)
+    declared, papers, lost = declared_attempts(path, rows, facts)
+    makings: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(rows["path"]):
+        makings[_key(one)].append(place)
+    found = _begun(rows, list(makings.values()), facts, chosen)
+    _add_not_begun(found, [one for one in declared if one["attempt"] not in makings])
+    found["agent"] = _agents(found["agent"], found["model"])
+    here = zip(*(found[name] for name in PAPER_KEY), strict=True)
+    keys = paper_keys([*here, *(tuple(one[name] for name in PAPER_KEY) for one in papers)])
+    found["paper_key"] = keys[: len(found["attempt"])]
+    paper_frame = columns.typed(papers, columns.PAPERS)
+    paper_frame["paper_key"] = columns.series(keys[len(found["attempt"]) :], "string")
+    attempts = columns.typed_columns(found, columns.ATTEMPTS).sort_values("attempt", ignore_index=True)
+    out = uncounted(attempts, broken=not include_broken, provisional=not include_provisional)
+    uncounted_papers = uncounted(paper_frame, broken=not include_broken, provisional=not include_provisional)
+    hidden = {rows["path"][place] for name in attempts["attempt"][out] for place in makings.get(_key(name), ())}
+    seen = set(rows["path"]) - hidden
     return Runs(
         path,
-        frame.sort_values("attempt", ignore_index=True),
-        _cell_frame(tables["cells"]),
-        columns.typed([{**v, "written": pd.Timestamp(v["written"], unit="ns")} for v in verdicts], columns.VERDICTS),
-        columns.typed(papers, columns.PAPERS),
-        cards,
-        tuple([*notes, *lost, *(f"{row.path}: {row.problem}" for row in rows if row.problem)]),
+        attempts[~out].reset_index(drop=True),
+        _verdict_frame(verdicts, chosen, seen),
+        paper_frame[~uncounted_papers].reset_index(drop=True),
+        attempts[out].reset_index(drop=True),
+        tuple(
+            [
+                *_card_notes(rows, facts),
+                *lost,
+                *(f"{one}: {why}" for one, why in _zip(rows["path"], rows["problem"]) if why),
+            ]
+        ),
+        lambda: _read_cells(path, seen),
+        lambda: _read_cards(path, rows, facts),
     )
 
 
-def _key(row: Row) -> str:
+def _key(path: str) -> str:
     """Return what all makings of one declared attempt share: the folder of its agent, and the repeat."""
-    return f"{row.path.rpartition('/')[0]}/{row.repeat:02d}"
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{name.partition('-')[0]}"
 
 
-def _declared_key(one: dict[str, Any]) -> str:
-    return str(one["attempt"])
-
-
-def _newest(verdicts: list[dict[str, Any]], grader: str | None) -> dict[str, dict[str, Any]]:
-    newest: dict[str, dict[str, Any]] = {}
+def _newest(verdicts: list[tuple[Any, ...]], grader: str | None) -> dict[str, tuple[Any, ...]]:
+    """Return the newest verdict of each attempt, as its row in the index."""
+    by, written, file = (1 + VERDICTS.index(name) for name in ("grader", "written", "file"))
+    newest: dict[str, tuple[Any, ...]] = {}
     for verdict in verdicts:
-        if grader is not None and verdict["grader"] != grader:
+        if grader is not None and verdict[by] != grader:
             continue
-        before = newest.get(verdict["attempt"])
-        if before is None or (verdict["written"], verdict["file"]) > (before["written"], before["file"]):
-            newest[verdict["attempt"]] = verdict
+        before = newest.get(verdict[0])
+        if before is None or (verdict[written], verdict[file]) > (before[written], before[file]):
+            newest[verdict[0]] = verdict
     return newest
 
 
-def _cards(path: Path, rows: list[Row], facts: dict[str, dict[str, Any]]) -> tuple[dict[str, PaperCard], list[str]]:
-    """Read each card once, from the first attempt that was made with it."""
-    cards: dict[str, PaperCard] = {}
-    notes = []
-    tried = set()
-    for row in rows:
-        sha256 = facts.get(row.path, {}).get("card_sha256")
-        if row.imported or sha256 is None or sha256 in tried:
-            continue
-        tried.add(sha256)
-        try:
-            cards[sha256] = PaperCard.model_validate(
-                first_event(AttemptFolder(path / row.path).stream).data["spec"]["card"]
-            )
-        except (RecordError, ValidationError, OSError, KeyError) as problem:
-            notes.append(f"{row.path}: its card cannot be read: {str(problem).splitlines()[0]}")
-    return cards, notes
+def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict[str, tuple[Any, ...]]) -> Columns:
+    """Return the columns of what was begun: the last making of each stands for it.
 
-
-def _record(
-    made: list[Row],
-    facts: dict[str, dict[str, Any]],
-    chosen: dict[str, dict[str, Any]],
-    cards: dict[str, PaperCard],
-) -> dict[str, Any]:
-    row = max(made, key=lambda making: (making.again, making.path))
-    fact, verdict = facts.get(row.path, {}), chosen.get(row.path, {})
-    card = cards.get(str(fact.get("card_sha256")))
-    spent, budget, need = _number(row.spent_hours), _number(row.budget_hours), _number(fact.get("need_hours"))
-    report = verdict.get("self_report") if row.imported else _claim(row, fact, card)
-    outcome = verdict.get("outcome")
-    return {
-        **{name: getattr(row, name) for name in ("batch", "suite", "paper", "repeat", "tier", "device", "title")},
-        **{name: getattr(row, name) for name in ("state", "reason", "started", "updated", "unit", "imported")},
-        **{name: fact.get(name) for name in ("area", "wall_clock_seconds", "held_seconds", "charged_seconds")},
-        **{name: fact.get(name) for name in ("turns", "tokens", "usd", "network", "card_sha256")},
-        **{name: verdict.get(name) for name in ("outcome", "cause", "contributing", "value", "grader", "flags")},
-        **{name: verdict.get(name) for name in ("score", "mode")},
-        "attempt": row.path,
-        "arxiv": fact.get("arxiv"),
-        "agent": row.agent,
-        "model": fact.get("model"),
-        "conditions": fact.get("conditions") or "",
-        "makings": len(made),
-        "faults": sum(making.reason in ENDINGS and not ENDINGS[making.reason].counts for making in made),
-        "band": fact.get("band") or band_of(row.device, budget),
-        "standing": standing(outcome, row.reason, row.state),
+    Args:
+        rows: columns of the index.
+        makings: places of the rows that are makings of the same declared attempt.
+        facts: columns of what is known of each row beyond them.
+        chosen: the verdict of each attempt that has one.
+    """
+    again = rows["again"]
+    places = [made[0] if len(made) == 1 else max(made, key=again.__getitem__) for made in makings]
+    of, fact = ({name: [values[i] for i in places] for name, values in all_of.items()} for all_of in (rows, facts))
+    verdict = [chosen.get(path) for path in of["path"]]
+    found: Columns = {"attempt": of["path"], **{name: of[name] for name in _OF_ROW}}
+    found |= {name: fact[name] for name in _OF_FACTS}
+    for name in _OF_VERDICT:
+        place = 1 + VERDICTS.index(name)
+        found[name] = [None if one is None else one[place] for one in verdict]
+    report = 1 + VERDICTS.index("self_report")
+    fault = [reason in ENDINGS and not ENDINGS[reason].counts for reason in rows["reason"]]
+    spent, budget, need = (
+        list(map(_number, values)) for values in (of["spent_hours"], of["budget_hours"], found["need_hours"])
+    )
+    imported = of["imported"]
+    return found | {
+        "conditions": [names or "" for names in fact["conditions"]],
+        "makings": list(map(len, makings)),
+        "faults": [sum(fault[place] for place in made) for made in makings],
+        "band": [name or band_of(device, hours) for name, device, hours in _zip(fact["band"], of["device"], budget)],
+        "standing": list(map(standing, found["outcome"], of["reason"], of["state"])),
         "budget_hours": budget,
         "need_hours": need,
         "spent_hours": spent,
-        "of_budget": spent / budget if spent is not None and budget else None,
-        "of_need": spent / need if spent is not None and need else None,
-        "submitted": row.submitted,
-        "self_report": report,
-        "verdicts": row.verdicts,
-        "kernel": row.kernel or None,
-        "unsandboxed": None if row.imported else row.unsandboxed,
+        "of_budget": list(map(_share, spent, budget)),
+        "of_need": list(map(_share, spent, need)),
+        "self_report": [
+            claim if not elsewhere else None if given is None else given[report]
+            for claim, elsewhere, given in _zip(fact["claim"], imported, verdict)
+        ],
+        "kernel": [kernel or None for kernel in of["kernel"]],
+        "unsandboxed": [None if elsewhere else flag for elsewhere, flag in _zip(imported, of["unsandboxed"])],
     }
 
 
-def _not_begun(one: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **one,
-        "makings": 0,
-        "faults": 0,
-        "verdicts": 0,
-        "state": "not_begun",
-        "standing": standing(None, None, "not_begun"),
-    }
+def _add_not_begun(found: Columns, declared: list[dict[str, Any]]) -> None:
+    """Put declared attempts that nothing has come of below the others."""
+    same: dict[str, Any] = {"makings": 0, "faults": 0, "verdicts": 0, "state": "not_begun"}
+    same["standing"] = standing(None, None, "not_begun")
+    for name, values in found.items():
+        values += [same[name]] * len(declared) if name in same else [one.get(name) for one in declared]
 
 
-def _claim(row: Row, fact: dict[str, Any], card: PaperCard | None) -> str | None:
-    """Return what handing a value in claims: an outcome by the published criterion, None where nothing is claimed."""
-    if fact.get("submission") is None or card is None or card.criterion is None:
-        return None
-    if row.submitted is None:
-        return "not_reproduced"
-    place = place_of(card, row.submitted)
-    return OUTCOME_OF_PLACE.get(place or "")
+def _agents(agents: list[Any], models: list[Any]) -> list[Any]:
+    """Put the model behind an agent's name where one agent was used with several."""
+    used: dict[str, set[Any]] = defaultdict(set)
+    for agent, model in set(_zip(agents, models)):
+        used[agent].add(model)
+    return [f"{agent}/{model}" if model and len(used[agent]) > 1 else agent for agent, model in _zip(agents, models)]
 
 
-@lru_cache(maxsize=65536)
-def _place(criterion: Any, value: str) -> str | None:
-    try:
-        number = Decimal(value)
-        return str(criterion.decide(number).place) if number.is_finite() else None
-    except (CardError, ArithmeticError):
-        return None
+def _verdict_frame(lines: list[tuple[Any, ...]], chosen: dict[str, tuple[Any, ...]], seen: set[str]) -> pd.DataFrame:
+    lines = [line for line in lines if line[0] in seen]
+    found = _by_column(lines, VERDICTS)
+    found["newest"] = [chosen.get(line[0]) is line for line in lines]
+    return columns.typed_columns(found, columns.VERDICTS)
 
 
-def place_of(card: PaperCard, value: str, criterion: str = "criterion") -> str | None:
-    """Return where a value stands against a card's criterion.
-
-    Args:
-        card: the card.
-        value: decimal text, in the target's unit.
-        criterion: ``criterion``, which is the published one, or ``strict``.
-
-    Returns:
-        inside, near or outside; None where the card has no such criterion or it needs a baseline of the same attempt.
-    """
-    rule = getattr(card, criterion)
-    return None if rule is None else _place(rule, value)
-
-
-def _cell_frame(lines: list[tuple[Any, ...]]) -> pd.DataFrame:
-    frame = pd.DataFrame.from_records(lines, columns=["attempt", *CELLS])
-    return pd.DataFrame(
-        {name: columns.series(frame[name].tolist(), column.dtype) for name, column in columns.CELLS.items()}
+def _read_cells(path: Path, seen: set[str]) -> pd.DataFrame:
+    _, tables = Index(path).read(CELLS_TABLE)
+    return columns.typed_columns(
+        _by_column([line for line in tables["cells"] if line[0] in seen], CELLS), columns.CELLS
     )
 
 
-def _name_agents(records: list[dict[str, Any]]) -> None:
-    """Put the model behind an agent's name where one agent was used with several."""
-    models: dict[str, set[Any]] = defaultdict(set)
-    for record in records:
-        models[record["agent"]].add(record.get("model"))
-    for record in records:
-        if len(models[record["agent"]]) > 1 and record.get("model"):
-            record["agent"] = f"{record['agent']}/{record['model']}"
+def _by_column(lines: list[tuple[Any, ...]], names: Sequence[str]) -> Columns:
+    found = [list(column) for column in zip(*lines, strict=True)] or [[] for _ in ("attempt", *names)]
+    return dict(zip(("attempt", *names), found, strict=True))
+
+
+def _card_notes(rows: Columns, facts: Columns) -> list[str]:
+    """Say of each card that cannot be read so, once, where it stands first."""
+    first: dict[Any, str] = {}
+    for path, sha256, problem in _zip(rows["path"], facts["card_sha256"], facts["card_problem"]):
+        if problem is not None:
+            first.setdefault(sha256, f"{path}: its card cannot be read: {problem}")
+    return list(first.values())
+
+
+def _read_cards(path: Path, rows: Columns, facts: Columns) -> dict[str, PaperCard]:
+    """Read each card once, from the first attempt that was made with it."""
+    first: dict[str, str] = {}
+    for attempt, sha256, problem in _zip(rows["path"], facts["card_sha256"], facts["card_problem"]):
+        if sha256 is not None and problem is None:
+            first.setdefault(sha256, attempt)
+    cards = {}
+    for sha256, attempt in first.items():
+        try:
+            card = first_event(AttemptFolder(path / attempt).stream).data["spec"]["card"]
+        except (RecordError, KeyError):
+            continue  # imported, or gone since it was looked at
+        read = read_card(json.dumps(card, sort_keys=True))
+        if isinstance(read, PaperCard):
+            cards[sha256] = read
+    return cards
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _zip(*parts: Iterable[Any]) -> Iterable[tuple[Any, ...]]:
+    return zip(*parts, strict=True)
 
 
 def _number(text: Any) -> float | None:

@@ -22,7 +22,7 @@ from reclaim_nb.analysis.release import Paper, Release, Run, read_release
 from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.grading.cause import CODES
 from reclaim_nb.record.folder import AttemptFolder, safe_name, write_json
-from reclaim_nb.record.index import IMPORTED
+from reclaim_nb.record.stamps import IMPORTED
 
 BATCH_FILE = "import.json"
 """Beside the suites of an imported batch: its source, its papers, and what the release says of itself."""

@@ -66,6 +66,10 @@ FORMATS: dict[str, Format] = {
 """How columns are written, by their names."""
 
 
+_MOST_PRINTED = 500
+"""Rows of a table as Markdown or LaTeX, which are for papers."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A frame that is ready to be read.
@@ -77,7 +81,7 @@ class Table:
         wide: what is shown instead, where the frame is too long to be read; the CSV file holds the frame.
         formats: how columns are written, beside :data:`FORMATS`.
         interval: column whose interval stands in ``low`` and ``high``; the three are shown as one.
-        most: rows that are shown; files hold them all.
+        most: rows that are shown; the CSV file holds them all, the others as many as anybody prints.
     """
 
     name: str
@@ -88,16 +92,17 @@ class Table:
     wide: pd.DataFrame | None = None
     most: int = 60
 
-    def cells(self) -> pd.DataFrame:
-        """Return the table as text; a missing value is empty."""
+    def cells(self, most: int | None = None) -> pd.DataFrame:
+        """Return the table, or its first rows, as text; a missing value is empty."""
         known = {**FORMATS, **self.formats}
+        read = self._read if most is None else self._read.head(most)
         shown = {}
         for column in self._shown():
             write = known.get(column, _plain)
-            values = [_written(value, write) for value in self._read[column]]
+            values = [_written(value, write) for value in read[column]]
             if column == self.interval:
                 low, high = (known.get(name, _plain) for name in ("low", "high"))
-                bounds = zip(values, self._read["low"], self._read["high"], strict=True)
+                bounds = zip(values, read["low"], read["high"], strict=True)
                 values = [_bounded(value, _written(a, low), _written(b, high)) for value, a, b in bounds]
             shown[_title(column)] = values
         return pd.DataFrame(shown, columns=list(shown), dtype=object)
@@ -116,7 +121,7 @@ class Table:
 
     def to_html(self) -> str:
         """Return the table as HTML without any markup in its cells."""
-        cells = self.cells()
+        cells = self.cells(self.most)
         right = self._right()
         head = "".join(
             f'<th class="{"number" if numeric else "text"}">{html.escape(str(name))}</th>'
@@ -124,10 +129,10 @@ class Table:
         )
         body = "".join(
             f"<tr>{''.join(_cell(value, numeric) for value, numeric in zip(row, right, strict=True))}</tr>"
-            for row in cells.head(self.most).itertuples(index=False, name=None)
+            for row in cells.itertuples(index=False, name=None)
         )
-        rest = len(cells) - self.most
-        more = f"<p>{rest} more rows: <code>tables/{html.escape(self.name)}.csv</code></p>" if rest > 0 else ""
+        rest = self._rest(self.most)
+        more = f"<p>{rest} more rows: <code>tables/{html.escape(self.name)}.csv</code></p>" if rest else ""
         return (
             f'<div class="table"><table><caption>{html.escape(self.caption)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
@@ -135,8 +140,8 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return the table as a pipe table, its caption above."""
-        cells = self.cells()
-        lines = [f"**{markdown_text(self.caption)}**", ""]
+        cells = self.cells(_MOST_PRINTED)
+        lines = [f"**{markdown_text(self._printed_caption())}**", ""]
         lines.append("| " + " | ".join(markdown_text(str(name)) for name in cells.columns) + " |")
         marks = ["---:" if right else "---" for right in self._right()]
         lines.append("| " + " | ".join(marks) + " |")
@@ -147,9 +152,10 @@ class Table:
     def to_latex(self) -> str:
         """Return the table as LaTeX (booktabs)."""
         kinds = "".join("r" if right else "l" for right in self._right())
-        cells = self.cells().map(one_line)
+        cells = self.cells(_MOST_PRINTED).map(one_line)
+        caption = _latex(self._printed_caption())
         text: str = cells.to_latex(
-            index=False, escape=True, column_format=kinds, caption=_latex(self.caption), label=f"tab:{self.name}"
+            index=False, escape=True, column_format=kinds, caption=caption, label=f"tab:{self.name}"
         )
         return text
 
@@ -162,8 +168,15 @@ class Table:
         text: str = frame.to_csv(index=False)
         return text
 
+    def _rest(self, most: int) -> int:
+        return max(0, len(self._read) - most)
+
+    def _printed_caption(self) -> str:
+        rest = self._rest(_MOST_PRINTED)
+        return f"{self.caption} {rest} more rows are in {self.name}.csv." if rest else self.caption
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        plain = f"{self.caption}\n\n{self.cells().head(self.most).map(one_line).to_string(index=False)}"
+        plain = f"{self.caption}\n\n{self.cells(self.most).map(one_line).to_string(index=False)}"
         return {"text/html": self.to_html(), "text/plain": plain}
 
 
@@ -203,8 +216,25 @@ class Text:
 def png(figure: Figure, dots: float = 1.6) -> bytes:
     """Return a figure as PNG, with more dots than its size says, for screens that have them."""
     buffer = io.BytesIO()
+    _lay_out(figure)
     figure.savefig(buffer, format="png", dpi=figure.dpi * dots, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def pdf(figure: Figure) -> bytes:
+    """Return a figure as PDF, the same bytes whenever it is drawn."""
+    buffer = io.BytesIO()
+    _lay_out(figure)
+    figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
+    return buffer.getvalue()
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put the parts of a figure in place for good; saving would draw all of it once more only to do that."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 def markdown_text(text: str) -> str:

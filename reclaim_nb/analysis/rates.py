@@ -111,7 +111,7 @@ def rates(attempts: pd.DataFrame, by: Sequence[str] = GROUPS, alpha: float = ALP
         smaller than ``n`` where papers were attempted several times; and the counts of :func:`tally`.
     """
     records = []
-    for key, group in groups(attempts, by):
+    for key, group in groups(attempts[[*dict.fromkeys((*by, "standing", "paper_key"))]], by):
         counts = tally(group)
         for base in BASES:
             taken = _taken(group, base)

@@ -7,21 +7,28 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
+from pydantic import ValidationError
+
 from reclaim_nb.analysis.importing import BUNDLE
+from reclaim_nb.analysis.places import claim_of
+from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.record.clock import seconds_between
 from reclaim_nb.record.events import Event, decode
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.index import IMPORTED, Derived, read_imported
+from reclaim_nb.record.index import Derived, read_imported
 from reclaim_nb.record.reader import first_event, last_event
+from reclaim_nb.record.stamps import IMPORTED
 
 _HEAD = re.compile(rb'\{"seq":\d+,"time":"[^"]*","prev":"[0-9a-f]{64}","kind":"([a-z_]+)"')
 _WANTED = frozenset({b"attempt", b"cell", b"cell_end", b"tool"})
 
 FACTS = (
-    *("label", "model", "conditions", "again", "network", "card_sha256", "arxiv", "area", "band", "need_hours"),
-    *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd", "submission"),
+    *("model", "conditions", "network", "card_sha256", "arxiv", "area", "band", "need_hours", "card_budget_hours"),
+    *("audit", "provisional", "anchors", "strict", "card_problem", "claim"),
+    *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd"),
 )
 CELLS = (
     *("cell", "position", "cell_type", "author", "turn", "status", "started", "ended", "at_seconds", "held_seconds"),
@@ -36,29 +43,43 @@ VERDICTS = (
 def _facts(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
     if _is_imported(folder):
         given = read_imported(folder)
-        facts = {**given.get("facts", {}), "model": given["row"].get("model"), "label": given["row"].get("agent")}
+        facts = {**given.get("facts", {}), "model": given["row"].get("model")}
         yield tuple(_plain(facts.get(name)) for name in FACTS)
         return
     spec = first_event(folder.stream).data["spec"]
     card = spec["card"]
     last = last_event(folder.stream)
     end = last.data if last is not None and last.kind == "end" else {}
-    usage, submission = end.get("usage") or {}, end.get("submission")
+    usage = end.get("usage") or {}
+    read = read_card(json.dumps(card, sort_keys=True))
     facts = {
-        "label": spec["agent"]["name"],
         "model": spec["agent"].get("model"),
         "conditions": "+".join(sorted(spec.get("conditions") or ())),
-        "again": spec.get("again", 1),
         "network": spec["kernel"].get("network"),
         "card_sha256": spec.get("card_sha256"),
         "arxiv": card.get("arxiv"),
         "area": card.get("area"),
         "need_hours": (card.get("need") or {}).get("hours"),
-        "submission": None if submission is None else json.dumps(submission.get("value")),
+        "card_budget_hours": (card.get("budget") or {}).get("hours"),
+        "audit": (card.get("audit") or {}).get("state"),
+        "provisional": (card.get("checked") or {}).get("confidence") == "low",
+        "anchors": len(card.get("anchors") or ()),
+        "strict": card.get("strict") is not None,
+        "card_problem": read if isinstance(read, str) else None,
+        "claim": None if isinstance(read, str) else claim_of(read, end.get("submission")),
         **{name: usage.get(name) for name in ("wall_clock_seconds", "held_seconds", "charged_seconds")},
         **{name: usage.get(name) for name in ("turns", "tokens", "usd")},
     }
     yield tuple(_plain(facts.get(name)) for name in FACTS)
+
+
+@lru_cache(maxsize=1024)
+def read_card(text: str) -> PaperCard | str:
+    """Return the card of a record, or why it is none; the same few cards stand in thousands of records."""
+    try:
+        return PaperCard.model_validate_json(text)
+    except ValidationError as problem:
+        return str(problem).splitlines()[0]
 
 
 def _cells(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
@@ -184,6 +205,6 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else json.dumps(value)
 
 
-FACTS_TABLE = Derived("facts", 1, FACTS, "record", _facts)
+FACTS_TABLE = Derived("facts", 2, FACTS, "record", _facts)
 CELLS_TABLE = Derived("cells", 1, CELLS, "record", _cells)
 VERDICTS_TABLE = Derived("verdicts", 1, VERDICTS, "verdicts", _verdicts)

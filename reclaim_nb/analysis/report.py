@@ -29,20 +29,29 @@ class Report:
     figures: Path
 
 
-def make_report(runs: Path | str, out: Path | str, batches: Iterable[str] = ()) -> Report:
+def make_report(
+    runs: Path | str,
+    out: Path | str,
+    batches: Iterable[str] = (),
+    *,
+    include_broken: bool = False,
+    include_provisional: bool = False,
+) -> Report:
     """Write the report on a runs folder.
 
     Args:
         runs: the runs folder.
         out: folder for the report; made if missing, and its files replaced.
         batches: batches to report on; default: all.
+        include_broken, include_provisional: see :func:`~reclaim_nb.analysis.frames.load_runs`.
 
     Raises:
         RecordError: when there is no such folder or batch.
         papermill.PapermillExecutionError: when a cell of the report fails; the notebook shows where.
     """
     runs, out, names = Path(runs), Path(out), list(batches)
-    Story(load_runs(runs), names)  # what is wrong with the question is better said here than inside a notebook
+    # What is wrong with the question is better said here than inside a notebook.
+    Story(load_runs(runs, include_broken=include_broken, include_provisional=include_provisional), names)
     out.mkdir(parents=True, exist_ok=True)
     notebook = out / "report.ipynb"
     logging.getLogger("papermill").setLevel(logging.ERROR)
@@ -50,11 +59,19 @@ def make_report(runs: Path | str, out: Path | str, batches: Iterable[str] = ()) 
     papermill.execute_notebook(
         str(data_folder("templates") / "report.ipynb"),
         str(notebook),
-        {"runs": str(runs.resolve()), "batches": ",".join(names), "out": str(out.resolve())},
+        {
+            "runs": str(runs.resolve()),
+            "batches": ",".join(names),
+            "out": str(out.resolve()),
+            "include_broken": include_broken,
+            "include_provisional": include_provisional,
+        },
         engine_name="nbclient",
         kernel_name="python3",
         progress_bar=False,
         log_output=False,
+        # Saving after every cell writes all pictures again each time; a cell that fails is saved all the same.
+        request_save_on_cell_execute=False,
     )
     page = out / "report.html"
     write_atomic(page, to_html(read_notebook(notebook), _TITLE).encode("utf-8"))

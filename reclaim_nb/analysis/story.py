@@ -19,10 +19,12 @@ from reclaim_nb.analysis.markup import (
     fine_percent,
     markdown_text,
     number,
+    pdf,
     percent,
     png,
 )
 from reclaim_nb.analysis.outcomes import CAUSES, STANDINGS, TIERS
+from reclaim_nb.analysis.uncounted import sentences
 from reclaim_nb.errors import RecordError
 
 _MOST_PAIRS = 60
@@ -47,8 +49,9 @@ class Story:
     def __init__(self, runs: Path | str | Runs, batches: Iterable[str] = (), out: Path | str | None = None) -> None:
         loaded = runs if isinstance(runs, Runs) else load_runs(runs)
         wanted = list(batches)
-        if unknown := sorted(set(wanted) - set(loaded.attempts["batch"])):
-            there = ", ".join(sorted(set(loaded.attempts["batch"]))) or "none"
+        known = {*loaded.attempts["batch"], *loaded.left_out["batch"]}
+        if unknown := sorted(set(wanted) - known):
+            there = ", ".join(sorted(known)) or "none"
             raise RecordError(f"{loaded.path}: there is no batch {', '.join(unknown)}; there are {there}")
         self.runs = loaded.only(batch=wanted) if wanted else loaded
         self.out = None if out is None else Path(out)
@@ -80,6 +83,8 @@ class Story:
             )
         if unsandboxed := int(self.attempts["unsandboxed"].fillna(False).sum()):
             lines.append(f"**{_count(unsandboxed, 'attempt')} ran unsandboxed**, as plain processes.")
+        if told := sentences(self.runs.left_out):
+            lines.append(f"**Left out of everything below**: {markdown_text('; '.join(told))}.")
         if imported := int((self._imported & (self.attempts["makings"] > 0)).sum()):
             lines.append(f"{_count(imported, 'attempt')} imported: made elsewhere, and no record of ours backs it.")
         return Text("\n\n".join(lines))
@@ -396,9 +401,7 @@ class Story:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{picture.name}-light.png").write_bytes(light)
             (folder / f"{picture.name}-dark.png").write_bytes(dark)
-            draw(self.runs, *args, size="paper").savefig(
-                folder / f"{picture.name}.pdf", metadata={"CreationDate": None}
-            )
+            (folder / f"{picture.name}.pdf").write_bytes(pdf(draw(self.runs, *args, size="paper")))
         return picture
 
     def timelines(self) -> list[Picture]:

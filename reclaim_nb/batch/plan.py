@@ -88,6 +88,7 @@ class Declared:
     paper: str
     label: str
     need: Decimal | None
+    device: str = "cpu"
 
     @property
     def key(self) -> str:
@@ -101,9 +102,9 @@ class Declared:
         parts = (safe_name(request.batch), safe_name(self.suite), safe_name(self.paper), safe_name(self.label))
         return AttemptFolder(Path(request.runs).joinpath(*parts, repeat_name(request.repeat or 1, again)))
 
-    def made_again(self, again: int) -> Request:
-        """Return the request for another making."""
-        return dataclasses.replace(self.request, again=again)
+    def made_again(self, again: int, gpus: tuple[str, ...] = ()) -> Request:
+        """Return the request for another making, with the GPUs that it was given."""
+        return dataclasses.replace(self.request, again=again, gpus=",".join(gpus) or self.request.gpus)
 
     def to_json(self) -> str:
         """Return it as text, for another process."""
@@ -114,6 +115,7 @@ class Declared:
                 "paper": self.paper,
                 "label": self.label,
                 "need": None if self.need is None else str(self.need),
+                "device": self.device,
             }
         )
 
@@ -124,7 +126,7 @@ class Declared:
         given = raw["request"]
         request = Request(**{**given, **{name: tuple(given[name]) for name in ("conditions", "allow")}})
         need = None if raw["need"] is None else Decimal(raw["need"])
-        return cls(request, raw["suite"], raw["paper"], raw["label"], need)
+        return cls(request, raw["suite"], raw["paper"], raw["label"], need, raw["device"])
 
 
 def load_plan(path: Path) -> Plan:
@@ -181,7 +183,9 @@ def declare(plan: Plan, runs: Path | str) -> list[Declared]:
                     )
                     label = agent_label(agent.name, agent.model, conditions)
                     need = loaded.card.need.hours
-                    declared.append(Declared(request, suite_name(loaded), loaded.card.id, label, need))
+                    declared.append(
+                        Declared(request, suite_name(loaded), loaded.card.id, label, need, loaded.card.device)
+                    )
     keys = [one.key for one in declared]
     if twice := {key for key in keys if keys.count(key) > 1}:
         raise AttemptError(f"the plan asks twice for {', '.join(sorted(twice))}; tell the agents apart by model")

@@ -5,17 +5,23 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import math
 import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import psutil
+
+from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.batch.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.settle import Settled, look, needs_verdict, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
@@ -88,60 +94,103 @@ def keep_plan(plan: Plan, runs: Path | str) -> None:
     write_json(file, plan.model_dump(mode="json"))
 
 
-def run_plan(plan: Plan, runs: Path | str, *, slots: int | None = None, watcher: Watcher | None = None) -> Progress:
+def run_plan(
+    plan: Plan,
+    runs: Path | str,
+    *,
+    slots: int | None = None,
+    gpus: Sequence[str] | None = None,
+    watcher: Watcher | None = None,
+) -> Progress:
     """Carry out what is missing of a plan on this machine.
 
     Args:
         plan: the plan.
         runs: folder of all attempts.
-        slots: attempts at the same time; default: one for each two CPUs.
+        slots: attempts at the same time; default: :func:`default_slots`.
+        gpus: ids of the GPUs that may be handed out, each to one attempt at a time; default: all of this machine.
         watcher: told whenever something has changed, and twice a second.
 
     Raises:
         AttemptError: when another pool is at work on the batch, or the plan differs from the one it was begun with.
         CardError: when a paper is not found.
     """
-    slots = slots or max(1, (os.cpu_count() or 2) // 2)
+    slots = slots or default_slots(plan)
     declared = declare(plan, runs)
     keep_plan(plan, runs)
     with only_pool(batch_folder(plan, runs)):
         progress = Progress(len(declared))
-        todo = []
+        begun: list[Declared] = []
+        missing: list[Declared] = []
         for one in declared:
             state = look(one, plan.retries)
             if state is not None and state.final and not needs_verdict(state.folder):
                 progress.done += 1
             else:
-                todo.append(one)
-        _Pool(plan, slots, progress, watcher).run(todo)
+                (missing if state is None else begun).append(one)
+        # What a killed pool left comes first: its kernels may live, and hold memory and GPUs.
+        _Pool(plan, slots, progress, watcher, gpus).run([*begun, *missing])
     return progress
 
 
+def default_slots(plan: Plan) -> int:
+    """Return how many attempts of a plan this machine carries: two CPUs for each, and the memory that each may take."""
+    one = Request(paper="", **plan.settings)
+    by_cpus = (os.cpu_count() or 2) // max(2, math.ceil(one.cpus))
+    return max(1, min(by_cpus, psutil.virtual_memory().total // 2**20 // one.memory_mib))
+
+
 class _Pool:
-    def __init__(self, plan: Plan, slots: int, progress: Progress, watcher: Watcher | None) -> None:
+    def __init__(
+        self, plan: Plan, slots: int, progress: Progress, watcher: Watcher | None, gpus: Sequence[str] | None
+    ) -> None:
         self._retries, self._slots = plan.retries, slots
         self._progress, self._watcher = progress, watcher
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOAD)
         self._at_work: dict[Connection, tuple[Declared, BaseProcess]] = {}
+        self._gpus = None if gpus is None else same_ids(gpus)
         self._crashes: dict[str, int] = {}
         self._stopping = False
 
     def run(self, todo: list[Declared]) -> None:
-        waiting = list(reversed(todo))
+        waiting = deque(todo)
         with self._signals():
             while (waiting and not self._stopping) or self._at_work:
-                while waiting and not self._stopping and len(self._at_work) < self._slots:
-                    self._begin(waiting.pop())
+                while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):
+                    self._begin(one)
                 self._tell()
                 for connection in wait(list(self._at_work), timeout=0.5):
                     if isinstance(connection, Connection):
                         self._end(connection)
         self._tell()
 
+    def _next(self, waiting: deque[Declared]) -> Declared | None:
+        """Take the next attempt whose GPUs are free out of those that wait; None when none can begin now."""
+        others_wait = False
+        for place, declared in enumerate(waiting):
+            want = wanted(declared.request.gpus, declared.device)
+            if not want.number or (not others_wait and self._room(want)):
+                del waiting[place]
+                return declared
+            # Only attempts without GPUs may pass one that waits for some, or it might wait for ever.
+            others_wait = True
+        return None
+
+    def _room(self, want: Wanted) -> bool:
+        if want.ids:
+            return len(free(same_ids(want.ids))) == want.number
+        if self._gpus is None:
+            self._gpus = machine_gpus()
+        total = len(self._gpus)
+        ours = sum(wanted(one.request.gpus, one.device).number for one, _ in self._at_work.values())
+        # Those of ours that have only just begun may not hold theirs yet.
+        used = max(ours, total - len(free(self._gpus)))
+        return want.number <= total - used or want.number > total  # more than there are: the attempt says so itself
+
     def _begin(self, declared: Declared) -> None:
         ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, theirs))
+        process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, self._gpus, theirs))
         process.start()
         theirs.close()
         self._at_work[ours] = (declared, process)
@@ -191,12 +240,12 @@ class _Pool:
                 signal.signal(number, handler)
 
 
-def _work(text: str, retries: int, answers: Connection) -> None:
+def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connection) -> None:
     logging.getLogger("papermill").setLevel(logging.ERROR)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setpgrp()  # Ctrl-C reaches the pool alone, which then stops its attempts in order
     try:
-        state: Settled = settle(Declared.from_json(text), retries)
+        state: Settled = settle(Declared.from_json(text), retries, gpus)
         answer: dict[str, bool | str | None] = {"final": state.final, "problem": None}
     except ReclaimError as problem:
         answer = {"final": False, "problem": str(problem)}

@@ -20,6 +20,10 @@ def report(
     batch: Annotated[
         list[str] | None, typer.Option(help="A batch to report on; may be repeated. Default: all.")
     ] = None,
+    include_broken: Annotated[bool, typer.Option(help="Take papers whose card the audit calls broken.")] = False,
+    include_provisional: Annotated[
+        bool, typer.Option(help="Take papers whose target was only seen second-hand.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Report on attempts: a notebook, one HTML file in which nothing can run, tables and figures."""
@@ -27,7 +31,7 @@ def report(
         from reclaim_nb.analysis.report import make_report
     except ModuleNotFoundError as missing:
         raise without(missing) from missing
-    made = make_report(runs, out, batch or ())
+    made = make_report(runs, out, batch or (), include_broken=include_broken, include_provisional=include_provisional)
     parts = {"page": made.page, "notebook": made.notebook, "tables": made.tables, "figures": made.figures}
     if as_json:
         screen.print_json({name: str(path) for name, path in parts.items()})

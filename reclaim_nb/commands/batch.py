@@ -34,7 +34,12 @@ def run_batch(
     repeats: Annotated[int, typer.Option(min=1, help="Attempts of each agent at each paper.")] = 1,
     kernel: Annotated[KernelKind | None, typer.Option(help="Where cells run.")] = None,
     runs: Runs = Path("runs"),
-    slots: Annotated[int | None, typer.Option(min=1, help="Attempts at a time; default: one for two CPUs.")] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, help="Attempts at a time; default: as many as CPUs and memory carry.")
+    ] = None,
+    gpus: Annotated[
+        str | None, typer.Option(help="Ids of GPUs to hand out, separated by commas; default: all of this machine.")
+    ] = None,
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that carries the plan out.")] = None,
     cluster: Annotated[Path | None, typer.Option(help="Cluster file: start a Dask cluster for this plan.")] = None,
     as_json: AsJson = False,
@@ -64,7 +69,7 @@ def run_batch(
         )
     watch = _JsonLines() if as_json else _Live(plan, runs)
     with watch:
-        progress = _carry_out(plan, runs, slots, dask, cluster, watch)
+        progress = _carry_out(plan, runs, slots, gpus, dask, cluster, watch)
     rows = _rows(plan.name, runs)
     if as_json:
         print(json.dumps({"batch": plan.name, **progress.to_json(), "attempts": [row.to_json() for row in rows]}))
@@ -121,12 +126,19 @@ def stop_batch(
 
 
 def _carry_out(
-    plan: Plan, runs: Path, slots: int | None, dask: str | None, cluster: Path | None, watch: Any
+    plan: Plan,
+    runs: Path,
+    slots: int | None,
+    gpus: str | None,
+    dask: str | None,
+    cluster: Path | None,
+    watch: Any,
 ) -> Progress:
     if dask is None and cluster is None:
         from reclaim_nb.batch.pool import run_plan
 
-        return run_plan(plan, runs, slots=slots, watcher=watch)
+        ids = None if gpus is None else [one.strip() for one in gpus.split(",") if one.strip()]
+        return run_plan(plan, runs, slots=slots, gpus=ids, watcher=watch)
     from reclaim_nb.batch.dask import run_on_dask
 
     if cluster is not None:

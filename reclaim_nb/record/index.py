@@ -24,15 +24,12 @@ from reclaim_nb.errors import RecordError
 from reclaim_nb.record.events import decode
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.reader import first_event, last_event
+from reclaim_nb.record.stamps import IMPORTED, LEVELS, Stamp, read_stamps
 
 INDEX = "index.sqlite"
-IMPORTED = "imported.json"
-"""What an attempt folder holds instead of a stream when the attempt was brought in from elsewhere."""
-SCHEMA = 2
+SCHEMA = 3
 """Raised whenever a row's meaning changes; an index of another number is built anew."""
 
-_LEVELS = 5
-"""An attempt lies at ``batch/suite/paper/agent/repeat`` below the runs folder."""
 _LOCK = ".index.lock"
 _TAIL_BYTES = 262144
 _BUSY_SECONDS = 10.0
@@ -112,6 +109,10 @@ class Row:
 
 
 _COLUMNS = tuple(field.name for field in fields(Row) if field.name != "state")
+_FLAGS = tuple(map(_COLUMNS.index, ("unsandboxed", "imported")))
+_NUMBERS = tuple(map(_COLUMNS.index, ("repeat", "again", "verdicts", "unsandboxed", "imported")))
+_TEXTS = tuple(map(_COLUMNS.index, ("path", "batch", "suite", "paper", "agent")))
+_REASON, _IMPORTED, _PROBLEM = map(_COLUMNS.index, ("reason", "imported", "problem"))
 
 
 _IMPORTABLE = frozenset(_COLUMNS) - {
@@ -169,36 +170,47 @@ class Index:
         Raises:
             RecordError: when there is no such folder.
         """
-        if not self.runs.is_dir():
-            raise RecordError(f"{self.runs}: no such folder; attempts are made by `reclaim run` and `reclaim demo`")
-        return self.read()[0]
+        return [_row(line) for line in self._look(())[0]]
 
-    def read(self, *tables: Derived) -> tuple[list[Row], dict[str, list[tuple[Any, ...]]]]:
-        """Return every attempt as :meth:`rows` does, and further tables of the same look.
+    def read(self, *tables: Derived) -> tuple[dict[str, list[Any]], dict[str, list[tuple[Any, ...]]]]:
+        """Return every attempt as :meth:`rows` does, but column by column, and further tables of the same look.
 
         Args:
             tables: what is wanted beside the rows.
 
         Returns:
-            the rows, and by the name of each table its rows: the path of the attempt, then the table's columns.
+            the columns by the name of a row's field, and by the name of each table its rows: the path of the attempt,
+            then the table's columns.
 
         Raises:
             RecordError: when there is no such folder.
         """
+        lines, derived = self._look(tables)
+        names = (*_COLUMNS, "state")
+        columns = (
+            dict(zip(names, map(list, zip(*lines, strict=True)), strict=True)) if lines else {n: [] for n in names}
+        )
+        for place in _FLAGS:
+            columns[_COLUMNS[place]] = list(map(bool, columns[_COLUMNS[place]]))
+        return columns, derived
+
+    def _look(self, tables: Iterable[Derived]) -> tuple[list[tuple[Any, ...]], dict[str, list[tuple[Any, ...]]]]:
+        """Return the columns of every attempt with its state last, in order of its path, and further tables."""
         if not self.runs.is_dir():
             raise RecordError(f"{self.runs}: no such folder; attempts are made by `reclaim run` and `reclaim demo`")
-        stamps = dict(_stamps(self.runs))
+        stamps = dict(read_stamps(self.runs))
 
-        def work(database: sqlite3.Connection) -> tuple[list[Row], dict[str, list[tuple[Any, ...]]]]:
-            rows = self._refresh(database, stamps)
-            return rows, {table.name: self._derive(database, table, stamps) for table in tables}
+        def work(database: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], dict[str, list[tuple[Any, ...]]]]:
+            lines = self._refresh(database, stamps)
+            return lines, {table.name: self._derive(database, table, stamps) for table in tables}
 
-        rows, derived = self._cached(work)
-        return sorted(map(self._with_state, rows), key=lambda row: row.path), derived
+        lines, derived = self._cached(work)
+        return sorted((*line, self._state(line)) for line in lines), derived
 
-    def _derive(self, database: sqlite3.Connection, table: Derived, stamps: dict[str, str]) -> list[tuple[Any, ...]]:
+    def _derive(self, database: sqlite3.Connection, table: Derived, stamps: dict[str, Stamp]) -> list[tuple[Any, ...]]:
         _make_table(database, table)
-        wanted = {path: _part(stamp, table.source) for path, stamp in stamps.items()}
+        part = 0 if table.source == "record" else 1
+        wanted = {path: stamp[part] for path, stamp in stamps.items()}
         known: dict[str, str] = dict(database.execute(f"SELECT path, stamp FROM {table.table}_stamps"))
         gone = [(path,) for path in known.keys() - wanted]
         changed = [path for path, stamp in wanted.items() if known.get(path) != stamp]
@@ -227,30 +239,35 @@ class Index:
         except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError):
             return []  # its row says that it is unreadable, and why
 
-    def _with_state(self, row: Row) -> Row:
-        if row.reason is not None or row.imported:
-            return row  # ended, which is what a row says by itself
-        if is_held(AttemptFolder(self.runs / row.path)):
-            return replace(row, state="running")
-        return replace(row, state="dead_runner" if row.problem is None else "unreadable")
+    def _state(self, line: tuple[Any, ...]) -> State:
+        if line[_REASON] is not None or line[_IMPORTED]:
+            return "ended"  # which is what it says by itself
+        if is_held(AttemptFolder(self.runs / line[0])):
+            return "running"
+        return "dead_runner" if line[_PROBLEM] is None else "unreadable"
 
-    def _refresh(self, database: sqlite3.Connection, stamps: dict[str, str]) -> list[Row]:
+    def _refresh(self, database: sqlite3.Connection, stamps: dict[str, Stamp]) -> list[tuple[Any, ...]]:
         known: dict[str, str] = dict(database.execute("SELECT path, stamp FROM attempts"))
-        changed = [path for path, stamp in stamps.items() if known.get(path) != stamp]
+        changed = [path for path, stamp in stamps.items() if known.get(path) != "/".join(stamp)]
         self.reread = len(changed)
-        fresh = {path: row_of(AttemptFolder(self.runs / path), path) for path in changed}
+        fresh = {path: self._line(path) for path in changed}
         names, marks = ", ".join((*_COLUMNS, "stamp")), ", ".join("?" * (len(_COLUMNS) + 1))
         with database:
             database.executemany("DELETE FROM attempts WHERE path = ?", [(path,) for path in known.keys() - stamps])
             database.executemany(
                 f"INSERT OR REPLACE INTO attempts ({names}) VALUES ({marks})",
-                [(*(getattr(row, name) for name in _COLUMNS), stamps[path]) for path, row in fresh.items()],
+                [(*line, "/".join(stamps[path])) for path, line in fresh.items()],
             )
-        kept = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM attempts")
-        rows = {row.path: row for row in map(_from_columns, kept) if row.path in stamps}
-        if missing := stamps.keys() - rows.keys() - fresh.keys():  # another process has cleaned up with an older look
-            fresh |= {path: row_of(AttemptFolder(self.runs / path), path) for path in missing}
-        return list({**rows, **fresh}.values())
+        kept = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM attempts").fetchall()
+        _check(kept)
+        lines = {line[0]: line for line in kept if line[0] in stamps}
+        if missing := stamps.keys() - lines.keys() - fresh.keys():  # another process has cleaned up with an older look
+            fresh |= {path: self._line(path) for path in missing}
+        return list({**lines, **fresh}.values())
+
+    def _line(self, path: str) -> tuple[Any, ...]:
+        row = row_of(AttemptFolder(self.runs / path), path)
+        return tuple(getattr(row, name) for name in _COLUMNS)
 
     def _cached(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work on the index; on a new one when it is broken; in memory when the folder does not allow it."""
@@ -279,7 +296,7 @@ def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
         folder: the attempt folder.
         path: what the row is to call it; default: its last five parts.
     """
-    parts = folder.path.resolve().parts[-_LEVELS:]
+    parts = folder.path.resolve().parts[-LEVELS:]
     batch, suite, paper, agent, repeat = parts
     number, _, again = repeat.partition("-")
     place = Row(
@@ -410,43 +427,6 @@ def _spend_so_far(stream: Path) -> str | None:
     return None
 
 
-def _stamps(runs: Path) -> Iterator[tuple[str, str]]:
-    """Yield the path of each attempt folder and a text that changes whenever its stream or its verdicts do."""
-    level = [(entry.path, entry.name) for entry in _folders(str(runs))]
-    for _ in range(_LEVELS - 1):
-        level = [(entry.path, f"{name}/{entry.name}") for path, name in level for entry in _folders(path)]
-    for path, name in level:
-        marks = []
-        for entry in _entries(path):
-            is_stream = entry.name in ("stream.jsonl", IMPORTED)
-            if is_stream or (entry.name.startswith("verdict.") and entry.name.endswith(".json")):
-                try:
-                    facts = entry.stat()
-                except FileNotFoundError:
-                    continue
-                marks.append((not is_stream, entry.name, facts.st_size, facts.st_mtime_ns))
-        if marks and not min(marks)[0]:  # without a stream it is no attempt
-            yield name, json.dumps([mark[1:] for mark in sorted(marks)])
-
-
-def _part(stamp: str, source: str) -> str:
-    """Return what a stamp says of an attempt's record alone, or of its verdicts alone."""
-    marks = [mark for mark in json.loads(stamp) if mark[0].startswith("verdict.") == (source == "verdicts")]
-    return json.dumps(marks)
-
-
-def _folders(path: str) -> list[os.DirEntry[str]]:
-    return [entry for entry in _entries(path) if not entry.name.startswith(".") and entry.is_dir()]
-
-
-def _entries(path: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(path) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return []
-
-
 @contextmanager
 def _holding(path: Path, how: int) -> Iterator[None]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -488,16 +468,19 @@ def _make_table(database: sqlite3.Connection, table: Derived) -> None:
         database.execute(f"CREATE TABLE IF NOT EXISTS {table.table}_stamps (path TEXT PRIMARY KEY, stamp)")
 
 
-def _from_columns(columns: tuple[Any, ...]) -> Row:
-    values = dict(zip(_COLUMNS, columns, strict=True))
-    for name in ("repeat", "again", "verdicts", "unsandboxed"):
-        if not isinstance(values[name], int):
-            raise sqlite3.DatabaseError(f"index: {name} is {values[name]!r}")
-    for name in ("path", "batch", "suite", "paper", "agent"):
-        if not isinstance(values[name], str):
-            raise sqlite3.DatabaseError(f"index: {name} is {values[name]!r}")
-    flags = {name: bool(values[name]) for name in ("unsandboxed", "imported")}
-    return Row(**{**values, **flags})
+def _check(lines: list[tuple[Any, ...]]) -> None:
+    """Raise when a damaged index holds something else than was put into it."""
+    for places, kind in ((_NUMBERS, int), (_TEXTS, str)):
+        for place in places:
+            if found := {type(line[place]) for line in lines} - {kind}:
+                raise sqlite3.DatabaseError(f"index: {_COLUMNS[place]} holds {', '.join(map(str, found))}")
+
+
+def _row(line: tuple[Any, ...]) -> Row:
+    values = list(line)
+    for place in _FLAGS:
+        values[place] = bool(values[place])
+    return Row(*values)
 
 
 def _text(value: Any) -> str | None:

@@ -16,6 +16,7 @@ import reclaim_nb
 from reclaim_nb.analysis import readers
 from reclaim_nb.analysis.columns import FRAMES
 from reclaim_nb.analysis.frames import Runs, load_runs
+from reclaim_nb.analysis.uncounted import sentences
 from reclaim_nb.errors import RecordError
 from reclaim_nb.record.folder import AttemptFolder, Lock
 from reclaim_nb.record.index import Derived, Index
@@ -160,6 +161,37 @@ def test_odd_specs_are_rows_too(tmp_path: Path) -> None:
     assert list(load_runs(tmp_path).attempts["state"]) == ["unreadable"] * 4
 
 
+def _uncounted(runs: Path) -> None:
+    """Write attempts at a sound paper, a broken one (made twice) and a provisional one."""
+    broken = card("bad", audit={"state": "broken", "reasons": ["the table has no such row"]})
+    second_hand = card("unseen", checked={**card()["checked"], "confidence": "low"})
+    write_attempt(runs, card("good"), outcome="reproduced")
+    write_attempt(runs, broken, reason="infrastructure_error")
+    write_attempt(runs, broken, again=2, outcome="reproduced")
+    write_attempt(runs, second_hand, outcome="not_reproduced", cause="C14")
+
+
+def test_papers_that_are_not_to_be_counted_are_left_out_of_every_frame_and_told(tmp_path: Path) -> None:
+    _uncounted(tmp_path)
+    runs = load_runs(tmp_path)
+    assert list(runs.attempts["paper"]) == list(runs.papers["paper"]) == ["good"]
+    assert set(runs.cells["attempt"]) == set(runs.verdicts["attempt"]) == {"b/toys/good/replay/01"}
+    assert sentences(runs.left_out) == [
+        "1 declared attempt at 1 paper whose card the audit calls broken: toys/bad",
+        "1 declared attempt at 1 paper whose target was only seen second-hand: toys/unseen",
+    ]
+    assert runs.only(agent="nobody").left_out.empty and len(runs.only(agent="replay").left_out) == 2
+
+
+def test_papers_that_are_not_to_be_counted_can_be_asked_for(tmp_path: Path) -> None:
+    _uncounted(tmp_path)
+    broken = load_runs(tmp_path, include_broken=True)
+    assert (list(broken.attempts["paper"]), list(broken.left_out["paper"])) == (["bad", "good"], ["unseen"])
+    everything = load_runs(tmp_path, include_broken=True, include_provisional=True)
+    assert list(everything.attempts["paper"]) == ["bad", "good", "unseen"]
+    assert everything.left_out.empty and len(everything.cells) == 3 * 4
+
+
 def test_cells_are_read_from_events_not_from_what_is_printed(tmp_path: Path) -> None:
     write_attempt(tmp_path, card(), cells=4, hours="0.04")
     cells = load_runs(tmp_path).cells
@@ -185,9 +217,12 @@ def test_only_what_has_changed_is_read_again(batch: Path, monkeypatch: pytest.Mo
     for name in ("FACTS_TABLE", "CELLS_TABLE", "VERDICTS_TABLE"):
         monkeypatch.setattr(f"reclaim_nb.analysis.frames.{name}", counting(getattr(readers, name)))
     attempts = len(load_runs(batch).attempts) + 1  # one of them was made twice
-    assert read.count("cells") == read.count("verdicts") == attempts
+    assert read.count("facts") == read.count("verdicts") == attempts
+    assert read.count("cells") == 0  # which few questions need
     read.clear()
-    load_runs(batch)
+    assert len(load_runs(batch).cells) and read.count("cells") == attempts
+    read.clear()
+    assert len(load_runs(batch).cells)
     assert read == []
     write_verdict(AttemptFolder(batch / "b/toys/p2/poor/01"), "near_miss")
     assert _standings(load_runs(batch))["b/toys/p2/poor/01"] == "failure"
