@@ -38,7 +38,7 @@ class ModelDirective(SphinxDirective):
     def _section(self, model: type[Any]) -> list[nodes.Node]:
         title = nodes.rubric("", model.__name__)
         about = _paragraph(inspect.getdoc(model).split("\n\n")[0].replace("\n", " ") if inspect.getdoc(model) else "")
-        return [title, about, _table(("field", "type", "default", "what"), list(_fields(model)))]
+        return [title, about, _table(("field", "type", "default", "what"), list(_fields(model)), (2, 3, 2, 5))]
 
 
 class TableDirective(SphinxDirective):
@@ -234,10 +234,10 @@ TABLES: dict[str, Callable[[], tuple[Row, list[Row]]]] = {
 }
 
 
-def _table(head: Row, rows: list[Row]) -> nodes.Node:
-    table = nodes.table(classes=["table"])
+def _table(head: Row, rows: list[Row], widths: tuple[int, ...] = ()) -> nodes.Node:
+    table = nodes.table(classes=["table", *(["colwidths-given"] if widths else [])])
     group = nodes.tgroup(cols=len(head))
-    group += [nodes.colspec(colwidth=1) for _ in head]
+    group += [nodes.colspec(colwidth=width) for width in widths or (1,) * len(head)]
     group += nodes.thead("", _row(head))
     group += nodes.tbody("", *(_row(row) for row in rows))
     table += group
