@@ -17,7 +17,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-model lint format calibration image image-pins clean distclean
+.PHONY: help demo test test-fast test-model lint format calibration image image-pins docs demo-batch clean distclean
 
 help:  ## what there is to make
 	@sed -n 's/^\([a-z][a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -42,6 +42,12 @@ lint: $(VENV)/.installed-dev  ## style and types
 format: $(VENV)/.installed-dev  ## put the code into its format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-dev  ## the documentation, its examples executed, warnings as errors; docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html $(ARGS)
+
+demo-batch: $(VENV)/.installed image  ## make the recorded batch that ships with the package anew
+	$(BIN)/python -m reclaim_nb.demo.record
 
 image: $(VENV)/.installed  ## the image that container kernels run in
 	$(BIN)/reclaim image build $(ARGS)
@@ -97,7 +103,7 @@ $(BIN)/python:
 	exit 1
 
 clean:  ## remove what tools leave behind; environment and attempts stay
-	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(wildcard reclaim_nb tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## and the environment; attempts stay

@@ -157,7 +157,7 @@ def best_of_tier(attempts: pd.DataFrame, base: str = "papers", ungraded_as: str 
         base, ungraded_as: see :func:`rates`.
 
     Returns:
-        the rows of :func:`rates`, one per tier; agents with equal rates share a row, joined by `` = ``.
+        the rows of :func:`rates`, one per tier; agents with equal rates share a row, joined by an equals sign.
     """
     found = rates(attempts)
     found = found[(found["base"] == base) & (found["ungraded_as"] == ungraded_as) & (found["n"] > 0)]

@@ -93,34 +93,48 @@ class Verdict(_Part):
     card: str
     card_sha256: str
     stream_head: str
+    """Hash of the last line of the stream that was graded."""
     notebook_sha256: str
     grader: str
     grader_version: str
+    """Version of the package and of the rules."""
     detectors: tuple[str, ...]
+    """What looked at the evidence, by name."""
     model: str = NO_MODEL
     outcome: Outcome
     cause: Code | None
     contributing: tuple[Code, ...] = ()
     meaning: str
+    """The verdict in a sentence."""
     value: str | None = None
     """The measured value in the target's unit, as it was compared."""
     unit: str
     how: str = ""
+    """How the value follows from what was printed, such as a mean or a declared transform."""
     target: str | None
     band: str
+    """What the criterion accepts, in words."""
     place: str | None = None
+    """``inside``, ``near`` (by at most one more tolerance) or ``outside`` the criterion."""
     distance: str | None = None
     """How far beyond the nearest bound, in the unit."""
     tolerances: str | None = None
     """The same in tolerances."""
     strict_place: str | None = None
+    """The same by the strict criterion, where the card has one."""
     series: tuple[str, ...] = ()
+    """Every value of the metric that finished, where the target is a statistic of several."""
     citations: tuple[Citation, ...] = ()
+    """Where the numbers stand."""
     because: tuple[Fact, ...] = ()
+    """The facts that decided."""
     facts: tuple[Fact, ...] = ()
+    """All facts, whether or not they decided."""
     flags: tuple[str, ...] = ()
+    """Rules whose facts a reader should know of."""
     self_report: SelfReport = SelfReport()
     spend: dict[str, str | None] = Field(default_factory=dict)
+    """Hours spent, also as shares of need and budget."""
     end_reason: str | None
     notes: tuple[str, ...] = ()
     asked: Asked | None = None

@@ -61,6 +61,7 @@ class Data(_Part):
     name: str
     url: str | None = None
     access: Literal["public", "registration", "gated", "request", "unavailable"] = "public"
+    """What it takes to get it; what nobody can get may make an attempt ``blocked``."""
     revision: str | None = None
     """Commit of a repository that holds the data."""
     files: tuple[RemoteFile, ...] = ()
@@ -106,17 +107,24 @@ class Target(_Part):
     """The one result to reproduce."""
 
     claim: str = Field(min_length=1)
+    """The statement of the paper that is to be reproduced, in one sentence."""
     metric: str = Field(min_length=1)
+    """Its name, as the paper uses it."""
     words: tuple[str, ...] = ()
     """How the metric may be named in an output, for the number resolver; the metric itself always counts."""
     value: Number | None
+    """The number that the paper prints; none where it prints none."""
     printed: str | None = None
     """The value in the paper's own characters, where they say more than the number (``~0 cm``, ``8.56 kB``)."""
     unit: str = Field(min_length=1)
     direction: Literal["higher", "lower", "none"]
+    """Which way is better."""
     scope: str | None = None
+    """What the number is about: model, data, setting."""
     where: str | None = None
+    """Where it stands in the paper."""
     split: str | None = None
+    """The part of the data that it is measured on."""
     n: int | None = Field(default=None, gt=0)
     """Items the metric is computed on."""
     seeds: int | None = Field(default=None, gt=0)
@@ -126,8 +134,10 @@ class Target(_Part):
     bar: BarKind | None = None
     """What kind of statement the paper makes."""
     baseline: Baseline | None = None
+    """The best rival that the paper compares with."""
     siblings: tuple[Sibling, ...] = ()
     transforms: tuple[Transform, ...] = ()
+    """How another quantity turns into the metric, such as a loss into a perplexity; nothing else is converted."""
     config: str | None = None
     """The exact settings behind the number. Withheld from agents."""
 
@@ -138,6 +148,7 @@ class Anchor(_Part):
     name: str = Field(pattern=SLUG)
     what: str = Field(min_length=1)
     value: Number
+    """Withheld from agents, who are told whether theirs agrees."""
     unit: str
     tolerance: Number | None = Field(default=None, ge=0)
     """In the anchor's unit; half the last printed digit where none is given."""
@@ -154,11 +165,13 @@ class Need(_Part):
 
     hours: Hours | None
     basis: Literal["measured", "paper_reported", "derived", "unspecified"] = "unspecified"
+    """How the hours are known."""
     source: str | None = None
     devices: int | None = Field(default=None, gt=0)
     hardware: str | None = None
     wall_clock_hours: Hours | None = None
     factor: Number | None = None
+    """H100-equivalents of one hour of that hardware."""
 
 
 class Budget(_Part):
@@ -166,6 +179,7 @@ class Budget(_Part):
 
     hours: Annotated[Number, Field(gt=0)]
     rationale: str = Field(min_length=1)
+    """Why so many."""
 
 
 class Environment(_Part):
@@ -198,6 +212,7 @@ class Audit(_Part):
     """What a reader of the card has to know before trusting a rate that contains it."""
 
     state: AuditState = "sound"
+    """``broken`` cards are kept and shown, and stand in no rate."""
     reasons: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -212,6 +227,7 @@ class Checked(_Part):
 
     value_seen_in: tuple[str, ...] = ()
     confidence: Confidence = "high"
+    """``low``: provisional, left out of rates unless asked for."""
 
 
 class Source(_Part):
@@ -248,6 +264,7 @@ class PaperCard(_Part):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     id: str = Field(pattern=SLUG)
+    """Name of its folder: lower case, digits, ``-`` and ``.``."""
     title: str = Field(min_length=1)
     authors: tuple[str, ...] = ()
     venue: str | None = None
@@ -258,26 +275,37 @@ class PaperCard(_Part):
     area: str | None = None
     summary: str | None = None
     release: Release
+    """What the authors published; the tier is computed from it."""
     device: Device = "gpu"
+    """What need and budget count hours of."""
     target: Target
+    """The one result to reproduce."""
     criterion: Criterion | None
     """The published bar, exactly as published."""
     strict: Criterion | None = None
     """A second criterion with its derivation, where the published bar is void."""
     need: Need
+    """Hours that the experiment takes."""
     budget: Budget
+    """Hours that an attempt is granted."""
     anchors: tuple[Anchor, ...] = ()
+    """Other numbers of the paper that are cheap to check."""
     environment: Environment = Environment()
     text: RemoteFile | None = None
     """The paper's text to fetch (Markdown, plain text, HTML or PDF); without it arXiv's, where there is an arXiv id."""
     network: Network = Network()
     commands: tuple[str, ...] = ()
+    """How the authors' experiment is started."""
     gold: Gold | None = None
+    """What their own route really gives; withheld from agents."""
     audit: Audit = Audit()
     doubts: tuple[str, ...] = ()
+    """What did not fit together when the card was written; withheld from agents."""
     pitfalls: tuple[str, ...] = ()
+    """How an honest attempt goes wrong; withheld from agents."""
     checked: Checked = Checked()
     sources: tuple[Source, ...] = ()
+    """Where the facts on the card come from."""
     links: Links = Links()
     notes: str | None = None
 
