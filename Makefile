@@ -42,6 +42,9 @@ format: $(VENV)/.installed-dev  ## put the code into its format
 image: $(VENV)/.installed  ## the image that container kernels run in
 	$(BIN)/reclaim image build $(ARGS)
 
+docs/criteria.md: $(VENV)/.installed $(wildcard papers/neurips2025/*.yaml)  ## the table of published and strict criteria
+	$(BIN)/python -m reclaim_nb.papers.overview $@
+
 PINS := templates/containers/constraints.txt
 
 image-pins: $(VENV)/.installed  ## take the newest versions that the image's requirements allow, and pin them

@@ -11,6 +11,10 @@ class CardError(ReclaimError):
     """A paper card, criterion or suite is not valid."""
 
 
+class FetchError(ReclaimError):
+    """Something of a release cannot be fetched, or what came is not what the card says."""
+
+
 class RecordError(ReclaimError):
     """A stream, notebook or attempt folder is damaged or does not agree with itself."""
 

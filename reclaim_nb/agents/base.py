@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 from typing import Any, Protocol, cast
 
 from reclaim_nb.attempts.session import Session
+from reclaim_nb.attempts.spec import AgentSpec
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.papers.loading import LoadedCard
 
@@ -44,13 +45,14 @@ def agent_names() -> list[str]:
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
-def make_agent(name: str, options: dict[str, Any], card: LoadedCard) -> Agent:
-    """Return the agent of a name.
+def make_agent(spec: AgentSpec, card: LoadedCard) -> Agent:
+    """Return the agent of a spec; its model, where one is named, is the option ``model``.
 
     Raises:
         AttemptError: when there is none, with the names there are.
     """
     for entry in entry_points(group=GROUP):
-        if entry.name == name:
-            return cast(AgentFactory, entry.load())(options, card)
-    raise AttemptError(f"there is no agent {name!r}; there are {', '.join(agent_names())}")
+        if entry.name == spec.name:
+            model = {"model": spec.model} if spec.model else {}
+            return cast(AgentFactory, entry.load())({**spec.options, **model}, card)
+    raise AttemptError(f"there is no agent {spec.name!r}; there are {', '.join(agent_names())}")

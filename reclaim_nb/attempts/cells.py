@@ -17,7 +17,7 @@ class RunningCell:
         charged_before: charged seconds of the attempt when it began.
         deadline: monotonic time at which it is interrupted, None for never.
         done: set when it has ended, one way or the other.
-        reply, idle, messages, execution_count: what came from the kernel.
+        reply, error, idle, messages, execution_count: what came from the kernel.
         stopping: status it gets because it was stopped, None when it was not.
         detail: a sentence on its status.
         gaps: messages that are known to be lost.
@@ -39,10 +39,20 @@ class RunningCell:
     detail: str | None = None
     gaps: int = 0
     adopted: bool = False
+    error: dict[str, Any] | None = None
+
+    def error_text(self) -> str:
+        """Return name and text of the error that ended the cell, in one line for people."""
+        reply = self.reply or {}
+        # IPython's reply names no error where showing the result failed; the message before it does.
+        told = reply if reply.get("ename") not in (None, "NoneType") else self.error or reply
+        return f"{str(told.get('ename', 'error'))[:100]}: {str(told.get('evalue', ''))[:300]}"
 
     def take(self, kind: str, content: dict[str, Any]) -> None:
         """Take note of one of the cell's messages; ``done`` is set once it has answered and is idle."""
         self.messages += 1
+        if kind == "error":
+            self.error = content
         if kind == "execute_input":
             count = content.get("execution_count")
             self.execution_count = count if isinstance(count, int) else None

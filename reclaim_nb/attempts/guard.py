@@ -166,6 +166,8 @@ class Guard:
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    # Not asyncio.wait_for: in Python 3.11 it loses a cancellation that comes together with the event.
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await event.wait()
     return event.is_set()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from reclaim_nb.errors import AttemptError
 from reclaim_nb.papers.card import PaperCard
 
 
@@ -41,6 +42,9 @@ def limits_for(card: PaperCard, **given: object) -> Limits:
     Args:
         card: the paper card.
         given: fields to set otherwise; None leaves the default.
+
+    Raises:
+        AttemptError: when a limit is impossible, naming it.
     """
     hours = card.budget.hours
     defaults: dict[str, object] = {
@@ -48,4 +52,8 @@ def limits_for(card: PaperCard, **given: object) -> Limits:
         "wall_clock_seconds": max(float(hours) * 3600 * 4, 1800.0),
         "turns": 500,
     }
-    return Limits.model_validate(defaults | {name: value for name, value in given.items() if value is not None})
+    try:
+        return Limits.model_validate(defaults | {name: value for name, value in given.items() if value is not None})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise AttemptError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r}") from problem

@@ -38,17 +38,23 @@ class ModelBook:
         since = self._waiting_since
         return self._waited + (0.0 if since is None else self._clock.monotonic() - since)
 
-    def record(self, what: str, data: dict[str, Any], usage: ModelUsage | None = None) -> None:
-        """Record something said to or by the model; ``usage`` is added to what it has used.
+    def record(
+        self, what: str, data: dict[str, Any], usage: ModelUsage | None = None, *, total: ModelUsage | None = None
+    ) -> None:
+        """Record something said to or by the model, and what it took.
 
         Args:
             what: ``request``, ``answer``, ``failure``, ``asked``, ...
             data: JSON, without secrets.
-            usage: what it took.
+            usage: what it took, to be added to what the model has used.
+            total: what the model has used in all, from an agent that only learns that.
         """
         if usage is not None:
             self.usage = self.usage + usage
             data = {**data, "usage": usage.to_json()}
+        if total is not None:
+            self.usage = total
+            data = {**data, "usage_total": total.to_json()}
         self._session.recorder.append("model", {"what": what, **data, "meter": self._session.spend()})
 
     async def require_means(self) -> None:
@@ -114,8 +120,8 @@ class ModelBook:
         if session.over or session.submission is not None or self.asked:
             return None
         self.asked = True
-        nudge = NUDGE in session.spec.conditions
-        self.record("asked", {"nudge": nudge})
-        if not nudge:
-            return session.prompts.asked
-        return fill(session.prompts.nudge, {"left": f"{session.budget_state().text}."})
+        words = session.prompts.asked
+        if NUDGE in session.spec.conditions:
+            words = fill(session.prompts.nudge, {"left": f"{session.budget_state().text}."})
+        self.record("asked", {"text": words})
+        return words

@@ -62,7 +62,7 @@ class Recorder:
             data["content"] = spill(data["content"], self.store)
             data["metadata"] = spill(data["metadata"], self.store)
         elif kind == "tool":  # its arguments may come from a cell
-            data = {**data, "arguments": spill(data["arguments"], self.store)}
+            data = {**data, **{part: spill(data[part], self.store) for part in ("arguments", "result")}}
         event = self._writer.append(kind, data)
         self._note(event, self._writer.offset)
         self.rendering.apply(event)

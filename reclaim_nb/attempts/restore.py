@@ -82,6 +82,8 @@ class Restored:
             self.asked = self.asked or data["what"] == "asked"
             if "usage" in data:
                 self.model = self.model + ModelUsage.from_json(data["usage"])
+            elif "usage_total" in data:
+                self.model = ModelUsage.from_json(data["usage_total"])
         elif event.kind == "limit" and data["stop"] and self.decided is None:
             self.decided = (data["which"], data["detail"])
         spend = data if event.kind == "meter" else data.get("meter") if event.kind != "runner" else None
@@ -192,4 +194,4 @@ def _recorded_status(running: RunningCell) -> tuple[str, str | None]:
     reply = running.reply or {}
     if reply.get("status") == "ok":
         return "ok", None
-    return "error", f"{reply.get('ename', '')}: {str(reply.get('evalue', ''))[:300]}"
+    return "error", running.error_text()

@@ -54,7 +54,7 @@ def run_attempt(prepared: Prepared, observer: Observer | None = None) -> Finishe
     Raises:
         ReclaimError: when it cannot even begin; nothing is then left but a folder whose record says so.
     """
-    agent = make_agent(prepared.spec.agent.name, prepared.spec.agent.options, prepared.card)
+    agent = make_agent(prepared.spec.agent, prepared.card)
     return _to_end(_run(prepared, agent, observer))
 
 
@@ -137,7 +137,7 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
         _require_engine(restored)
         session = _session(restored.spec, card, recorder, observer)
         restored.apply(session)
-        agent = make_agent(restored.spec.agent.name, restored.spec.agent.options, card)
+        agent = make_agent(restored.spec.agent, card)
 
         async def work() -> None:
             await _take_over(session, restored)

@@ -141,10 +141,10 @@ class Session:
         Returns:
             The end reason that stands in the record.
         """
+        self.guard.end_with(reason, detail or "")
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.guard.end_with(reason, detail or "")
         try:
             if self.running is not None:
                 self._end_cell(self.running, "interrupted", detail or "the attempt ended")
@@ -376,6 +376,16 @@ class Session:
                 raise over
             return result
 
+    def result_of(self, cell: str) -> CellResult:
+        """Return what a code cell gave, from the record."""
+        shown = self.recorder.rendering.cell_json(cell)
+        facts: dict[str, Any] = shown["metadata"]["reclaim"]
+        text, cut = shorten(output_text(shown["outputs"]))
+        held, charged = facts.get("held_seconds", 0.0), facts.get("charged_seconds", 0.0)
+        return CellResult(
+            cell, facts["status"], text, cut, shown["execution_count"], held, charged, facts.get("detail")
+        )
+
     def adopt(self, running: RunningCell) -> None:
         """Take over a cell that another runner sent and that may still run."""
         running.adopted = True
@@ -399,7 +409,8 @@ class Session:
         heard = self._probes[request] = asyncio.Event()
         while not heard.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(heard.wait(), 0.2)
+                async with asyncio.timeout(0.2):
+                    await heard.wait()
             self.require_open()
 
     def notify(self) -> None:
@@ -470,8 +481,7 @@ class Session:
         )
         self.cells[running.cell] = self.cells[running.cell].with_status(status)
         self.notify()
-        text, cut = shorten(output_text(self.recorder.rendering.cell_json(running.cell)["outputs"]))
-        return CellResult(running.cell, status, text, cut, running.execution_count, held, charged, detail)
+        return self.result_of(running.cell)
 
     # ---- messages --------------------------------------------------------------------------------------------
 
@@ -570,7 +580,7 @@ def _status(running: RunningCell) -> tuple[str, str | None]:
         return "ok", running.detail
     if running.stopping is not None:
         return running.stopping, running.detail
-    return "error", f"{running.reply.get('ename', '')}: {str(running.reply.get('evalue', ''))[:300]}"
+    return "error", running.error_text()
 
 
 def _kernel_config(spec: AttemptSpec) -> KernelConfig:

@@ -16,7 +16,7 @@ from typing import Any
 
 from reclaim_nb.batch.plan import Declared, Plan, declare
 from reclaim_nb.batch.pool import Progress, Watcher, batch_folder, keep_plan, only_pool
-from reclaim_nb.batch.settle import look
+from reclaim_nb.batch.settle import look, needs_verdict
 
 RESCHEDULE = 20
 """How many workers may be lost under one attempt before it is given up."""
@@ -69,7 +69,7 @@ def run_on_dask(
         futures: dict[Any, Declared] = {}
         for one in declared:
             state = look(one, plan.retries)
-            if state is not None and state.final and state.folder.verdicts():
+            if state is not None and state.final and not needs_verdict(state.folder):
                 progress.done += 1
                 continue
             future = client.submit(

@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
-from reclaim_nb.batch.settle import Settled, look, settle
+from reclaim_nb.batch.settle import Settled, look, needs_verdict, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
 from reclaim_nb.record.folder import safe_name, write_json
 
@@ -111,7 +111,7 @@ def run_plan(plan: Plan, runs: Path | str, *, slots: int | None = None, watcher:
         todo = []
         for one in declared:
             state = look(one, plan.retries)
-            if state is not None and state.final and state.folder.verdicts():
+            if state is not None and state.final and not needs_verdict(state.folder):
                 progress.done += 1
             else:
                 todo.append(one)

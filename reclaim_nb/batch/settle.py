@@ -151,16 +151,18 @@ def _bury(folder: AttemptFolder) -> None:
         lock.release()
 
 
-def _grade(folder: AttemptFolder) -> None:
+def needs_verdict(folder: AttemptFolder) -> bool:
+    """Tell whether an attempt has ended with a result of the agent that nobody has graded yet."""
     reason = end_reason(folder)
-    if reason is None or not ENDINGS[reason].grade or folder.verdicts():
-        return
-    from reclaim_nb.grading import grade, write_verdict
-    from reclaim_nb.papers.card import PaperCard
-    from reclaim_nb.record.reader import first_event
+    return reason is not None and ENDINGS[reason].grade and not folder.verdicts()
 
-    card = PaperCard.model_validate(first_event(folder.stream).data["spec"]["card"])
-    write_verdict(folder, grade(folder, card))
+
+def _grade(folder: AttemptFolder) -> None:
+    if not needs_verdict(folder):
+        return
+    from reclaim_nb.grading.verdict import replay, write_verdict
+
+    write_verdict(folder, replay(folder))
 
 
 def main() -> None:

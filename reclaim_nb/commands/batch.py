@@ -36,6 +36,7 @@ def run_batch(
     runs: Runs = Path("runs"),
     slots: Annotated[int | None, typer.Option(min=1, help="Attempts at a time; default: one for two CPUs.")] = None,
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that carries the plan out.")] = None,
+    cluster: Annotated[Path | None, typer.Option(help="Cluster file: start a Dask cluster for this plan.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make what is missing of a batch. Running it again does only what is not done yet.
@@ -63,7 +64,7 @@ def run_batch(
         )
     watch = _JsonLines() if as_json else _Live(plan, runs)
     with watch:
-        progress = _carry_out(plan, runs, slots, dask, watch)
+        progress = _carry_out(plan, runs, slots, dask, cluster, watch)
     rows = _rows(plan.name, runs)
     if as_json:
         print(json.dumps({"batch": plan.name, **progress.to_json(), "attempts": [row.to_json() for row in rows]}))
@@ -119,17 +120,25 @@ def stop_batch(
         typer.echo(f"told the pool (pid {pid}) to stop; it cancels its attempts and ends")
 
 
-def _carry_out(plan: Plan, runs: Path, slots: int | None, dask: str | None, watch: Any) -> Progress:
-    if dask is None:
+def _carry_out(
+    plan: Plan, runs: Path, slots: int | None, dask: str | None, cluster: Path | None, watch: Any
+) -> Progress:
+    if dask is None and cluster is None:
         from reclaim_nb.batch.pool import run_plan
 
         return run_plan(plan, runs, slots=slots, watcher=watch)
+    from reclaim_nb.batch.dask import run_on_dask
+
+    if cluster is not None:
+        from reclaim_nb.batch.cluster import cluster_client, load_cluster
+
+        config = load_cluster(cluster)
+        with cluster_client(config) as client:
+            return run_on_dask(plan, runs, client, resources=config.resources or None, watcher=watch)
     try:
         from distributed import Client
     except ImportError:
         raise AttemptError("a Dask cluster needs Dask: pip install 'reclaim-nb[dask]'") from None
-    from reclaim_nb.batch.dask import run_on_dask
-
     with Client(dask) as client:
         return run_on_dask(plan, runs, client, watcher=watch)
 

@@ -85,6 +85,13 @@ def missing_packages(paper: str) -> list[str]:
     return missing
 
 
+def _why(one: running.Report) -> str:
+    """Return what was measured or handed in, what counts as reproduced, and what the verdict says."""
+    row = one.row
+    number = f"measured {row.value}" if row.value else f"handed in {row.submitted}" if row.submitted else "no number"
+    return f"{number}, reproduced if {one.criterion or '-'}; {one.explanation or 'not graded'}"
+
+
 def _print(made: list[running.Report], console: Console) -> None:
     from rich.text import Text
 
@@ -100,15 +107,13 @@ def _print(made: list[running.Report], console: Console) -> None:
             row.agent,
             screen.target_text(row),
             screen.one_line(row.value or "-"),
-            screen.spend_text(row),
+            screen.spend_text(row, short=True),
             outcome if row.reason in ("submitted", "agent_stopped") else Text.assemble(outcome, f"; {row.reason}"),
         )
     console.print(table)
     console.print()
     for one in made:
-        if one.explanation:
-            note = f"{one.row.paper}, {one.row.agent}: {screen.one_line(one.explanation)}"
-            console.print(note, soft_wrap=True)
+        console.print(f"{one.row.paper}, {one.row.agent}: {screen.one_line(_why(one))}", soft_wrap=True)
     console.print("\nEach attempt is one notebook:")
     for one in made:
         console.print(f"  {one.folder.notebook}", soft_wrap=True)

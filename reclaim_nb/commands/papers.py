@@ -11,7 +11,6 @@ from reclaim_nb.commands import exits, screen
 from reclaim_nb.commands.attempt import AsJson
 
 if TYPE_CHECKING:
-    from reclaim_nb.papers.check import Finding
     from reclaim_nb.papers.loading import LoadedCard
 
 papers = typer.Typer(help="The paper cards: list, show, check.", no_args_is_help=True, rich_markup_mode=None)
@@ -32,7 +31,7 @@ def list_papers(
         screen.print_json({"papers": [_facts(loaded) for one in suites for loaded in one], "broken": broken})
         return
     console = screen.screen()
-    table = screen.table("paper", "tier", "target", "budget", "title")
+    table = screen.table("paper", "tier", "target", "budget", "title", whole="paper")
     for one in suites:
         for loaded in one:
             card = loaded.card
@@ -79,31 +78,40 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check cards, manifests and bounds. Errors make the exit code 1; warnings and notes do not."""
+    from reclaim_nb.papers.check import check_path, summarise
     from reclaim_nb.papers.suite import suite_folders
 
-    names = what or [str(folder) for folder in suite_folders()]
-    findings = [finding for name in names for finding in _check(name)]
+    paths = [_place(name) for name in what] if what else suite_folders()
+    findings = [finding for path in paths for finding in check_path(path)]
     errors = sum(finding.level == "error" for finding in findings)
+    suites = [path for path in paths if path.is_dir() and not (path / "paper.yaml").exists()]
+    totals = {str(folder): summarise(folder) for folder in suites}
     if as_json:
-        screen.print_json({"checked": names, "findings": [vars(finding) for finding in findings], "errors": errors})
+        summaries = {name: one.lines() for name, one in totals.items()}
+        found = [vars(finding) for finding in findings]
+        screen.print_json({"checked": paths, "findings": found, "errors": errors, "totals": summaries})
     else:
         console = screen.screen()
         for finding in findings:
             console.print(screen.one_line(str(finding)), soft_wrap=True)
-        console.print(f"{errors} errors, {len(findings) - errors} warnings and notes")
+        for name, one in totals.items():
+            console.print(f"\n{name}", soft_wrap=True)
+            for line in one.lines():
+                console.print(f"  {line}", soft_wrap=True)
+        console.print(f"\n{errors} errors, {len(findings) - errors} warnings and notes")
     if errors:
         raise typer.Exit(exits.ERROR)
 
 
-def _check(name: str) -> list[Finding]:
-    from reclaim_nb.papers.check import check_path
+def _place(name: str) -> Path:
+    """Return the folder of a suite, or the file of a card."""
     from reclaim_nb.papers.suite import find_paper, suite_folders
 
     for folder in suite_folders():
         if folder.name == name:
-            return check_path(folder)
+            return folder
     path = Path(name)
-    return check_path(path if path.exists() else find_paper(name).folder)
+    return path if path.exists() else find_paper(name).path
 
 
 def _facts(loaded: LoadedCard) -> dict[str, object]:

@@ -54,7 +54,7 @@ def status(
             row.batch,
             f"{row.repeat:02d}",
             state_text(row),
-            screen.spend_text(row),
+            screen.spend_text(row, short=True),
             screen.outcome_text(row.outcome, console) if row.reason or row.outcome else "-",
         )
     if rows:

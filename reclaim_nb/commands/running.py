@@ -190,6 +190,9 @@ def print_report(made: Report, console: Console, *, graded: bool = True) -> None
     verdict = made.verdict or {}
     for citation in list(verdict.get("citations") or ())[:_CITATIONS]:
         pairs.append(("measured in", f"cell {citation['cell']}: {citation['line']}"))
+    for fact in list(verdict.get("because") or ())[:_CITATIONS]:
+        where = f", cell {fact['cell']}" if fact.get("cell") else ""
+        pairs.append(("because", f"{fact['rule']}{where}: {fact.get('text', '')}"))
     if flags := verdict.get("flags"):
         pairs.append(("flags", ", ".join(flags)))
     if verdict:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from reclaim_nb.record.index import Row
 
 _FILE_WIDTH = 160
+_KEPT_WHOLE = frozenset({"tier", "agent", "outcome", "state", "repeat", "observed", "budget"})
 
 _OUTCOMES = {
     "reproduced": ("✔", "+", "bold blue"),
@@ -73,24 +74,30 @@ def unit_text(unit: str) -> str:
     return {"fraction": "", "percent": "%"}.get(unit, unit)
 
 
-def spend_text(row: Row) -> str:
-    """Return spend against budget, in the attempt's unit."""
+def spend_text(row: Row, *, short: bool = False) -> str:
+    """Return spend against budget, in the attempt's unit; ``short`` for the column of a table."""
     if row.budget_hours is None:
         return "-"
     spent = _hours(row.spent_hours)
-    text = f"{'?' if spent is None else _short(spent)} of {row.budget_hours} {row.hours_unit}"
+    unit = row.hours_unit.replace("hours", "h") if short else row.hours_unit
+    text = f"{'?' if spent is None else _short(spent)} of {row.budget_hours} {unit}"
     budget = _hours(row.budget_hours)
     return text + (f" ({spent / budget:.0%})" if spent is not None and budget else "")
 
 
-def table(*columns: str, title: str | None = None) -> Table:
-    """Return an empty table in the style that all commands share."""
+def table(*columns: str, whole: str = "") -> Table:
+    """Return an empty table in the style that all commands share.
+
+    Args:
+        columns: their heads; a narrow terminal breaks those with long texts.
+        whole: one more column whose texts are never broken.
+    """
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False, show_edge=False)
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column in _KEPT_WHOLE or column == whole)
     return made
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
 from reclaim_nb.grading import mentions as m
 from reclaim_nb.grading import vocabulary as v
-from reclaim_nb.grading.evidence import Cell, Evidence, Output
+from reclaim_nb.grading.evidence import READ_WHOLE, Cell, Evidence, Output
 from reclaim_nb.grading.lineage import Origin
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.readings import Reading, readings
-from reclaim_nb.grading.scan import Interest
+from reclaim_nb.grading.scan import FEW
 from reclaim_nb.grading.vocabulary import TargetWords, target_words
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.numbers import decimals, quantise
 
-READ_WHOLE = 4096
-"""Outputs up to this many characters are read number by number; of longer ones, the lines of interest and the end."""
-TAIL_LINES = 12
+TAIL_LINES = 6
 PER_CELL = 600
 """Most candidates kept of one cell: the first and last halves of them."""
+_DIGIT = re.compile(r"\d")
 DEAD = frozenset({"killed", "timeout", "interrupted", "not_run"})
 
 
@@ -81,52 +81,43 @@ def numbers_of(output: Output, words: TargetWords, digits: tuple[str, ...]) -> I
         yield from m.numbers(output.pieces[0][1])
         return
     seen: set[int] = set()
-    for start, text in output.pieces:
-        interest = _interest(words, digits)
-        for line in interest.lines(text, start):
-            if line.offset not in seen:
-                seen.add(line.offset)
-                yield from m.line_numbers(line.text, line.offset, line.of_shape)
-        yield from _tables(text, start, words, seen)
+    many: set[str] = set()
     for line in output.lines:
-        if line.offset not in seen:
-            seen.add(line.offset)
-            yield from m.line_numbers(line.text, line.offset, line.of_shape)
+        seen.add(line.offset)
+        if line.of_shape > FEW:
+            many.add(_shape(line.text))
+        yield from m.line_numbers(line.text, line.offset, line.of_shape)
+    yield from _tables(output, words, seen)
     start, text = output.pieces[-1]
-    lines = text.splitlines(keepends=True)
+    lines = text[-8000:].splitlines(keepends=True)[-TAIL_LINES:]
     offset = start + len(text)
-    for line_text in reversed(lines[-TAIL_LINES:]):
+    for line_text in reversed(lines):
         offset -= len(line_text)
-        if offset not in seen and len(line_text) < 2000:
+        if offset not in seen and len(line_text) < 2000 and _shape(line_text.rstrip("\r\n")) not in many:
             seen.add(offset)
             yield from m.line_numbers(line_text.rstrip("\r\n"), offset)
 
 
-def _interest(words: TargetWords, digits: tuple[str, ...]) -> Interest:
-    named = {max(phrase, key=len) for phrase in words.phrases} | {
-        max(phrase, key=len) for phrase, _ in words.transformed
-    }
-    return Interest({*named, "final", "result", "top-1", "top-5"} - {""}, digits)
+def _shape(line: str) -> str:
+    return "".join(c for c in line if c not in "0123456789.+- ")
 
 
-def _tables(text: str, start: int, words: TargetWords, seen: set[int]) -> Iterator[m.Number]:
+def _tables(output: Output, words: TargetWords, seen: set[int]) -> Iterator[m.Number]:
     """Read the rows under heads that name the target."""
     named = {max(phrase, key=len) for phrase in words.phrases}
-    offset = 0
-    blocks = 0
-    lines = text.splitlines(keepends=True)
-    for index, line in enumerate(lines):
-        here, offset = offset, offset + len(line)
-        if (
-            blocks < 20
-            and len(line) < 500
-            and not any(c.isdigit() for c in line)
-            and any(w in line.lower() for w in named)
-        ):
-            block = "".join(lines[index : index + 30])
-            blocks += 1
-            for number in m.numbers(block, start + here):
-                begin = start + here + block.rfind("\n", 0, number.offset - start - here) + 1
+    heads = [(at, line) for at, line in output.digest if len(line) < 500 and not _DIGIT.search(line)]
+    heads = [(at, line) for at, line in heads if any(word in line.lower() for word in named)]
+    for at, line in heads[:20]:
+        for start, text in output.pieces:
+            if not start <= at < start + len(text):
+                continue
+            end = at - start + len(line)
+            for _ in range(30):
+                stop = text.find("\n", end + 1)
+                end = stop if stop >= 0 else len(text)
+            block = text[at - start : min(end, at - start + 8000)]
+            for number in m.numbers(block, at):
+                begin = at + block.rfind("\n", 0, number.offset - at) + 1
                 if number.framed and begin not in seen:
                     yield number
 

@@ -299,6 +299,9 @@ def judge(situation: Situation, *, gated: bool = False) -> Judgement:
         # Effort and care explain a miss; a number that is right needs no explanation.
         held = [(rule, facts) for rule, facts in held if rule.group != 5]
     first = held[0] if held else None
+    if first is not None and first[0].group < 4:
+        # "No number" only says the same once more where a graver cause stands.
+        held = [held[0], *((rule, facts) for rule, facts in held[1:] if rule.code not in ("C03", "C07"))]
     rest: tuple[Code, ...] = tuple(
         dict.fromkeys(rule.code for rule, _ in held[1:] if first and rule.code != first[0].code)
     )

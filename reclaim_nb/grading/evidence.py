@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reclaim_nb.grading.markup import read_html
-from reclaim_nb.grading.scan import Interest, Line
+from reclaim_nb.grading.scan import Digest, Interest, Line
 from reclaim_nb.record.events import Event
 from reclaim_nb.record.payloads import PayloadStore, resolve
 
@@ -26,6 +26,8 @@ WHOLE_CHARS = 64 * 1024
 """Outputs up to this long are kept and read as a whole."""
 END_CHARS = 16 * 1024
 """Characters kept of each end of a longer output."""
+READ_WHOLE = 4096
+"""Outputs up to this long are read number by number; of longer ones, the lines of interest and the last lines."""
 PIECE_CHARS = 1024 * 1024
 """Text is scanned in pieces of about this size."""
 OUTPUTS_KEPT = 400
@@ -47,7 +49,8 @@ class Output:
         name: stream name, or the MIME type the text was taken from.
         pieces: (offset, text): the whole text in one piece, or both ends of a long one.
         length: characters of the whole text.
-        lines: lines of interest from the inside of a long text.
+        lines: lines of interest of a text that is too long to be read number by number.
+        digest: (offset, line): one line of every shape of such a text.
         hidden: text inside HTML that a reader does not see.
         cleared: a later ``clear_output`` took it out of view.
         late: it arrived after its cell's end.
@@ -61,6 +64,7 @@ class Output:
     pieces: tuple[tuple[int, str], ...]
     length: int
     lines: tuple[Line, ...] = ()
+    digest: tuple[tuple[int, str], ...] = ()
     hidden: str = ""
     cleared: bool = False
     late: bool = False
@@ -208,6 +212,18 @@ class Evidence:
 
         return trace(self)
 
+    @cached_property
+    def texts(self) -> tuple[tuple[Cell, Output, str, str], ...]:
+        """Every kept output of the agent's executed cells with its text (of a long one, one line of every shape), as it
+        is and in lower case."""
+        found = []
+        for cell, output in self.outputs():
+            text = "\n".join(line for _, line in output.digest) if output.digest else output.text
+            if output.hidden:
+                text = f"{text}\n{output.hidden}"
+            found.append((cell, output, text, text.lower()))
+        return tuple(found)
+
     def outputs(self) -> Iterator[tuple[Cell, Output]]:
         """Yield every kept output of the agent's executed cells, in order of execution."""
         for cell in self.executed:
@@ -241,6 +257,7 @@ class _Text:
         self._scanned = 0
         self.length = 0
         self.lines: list[Line] = []
+        self.digest = Digest()
 
     @property
     def is_whole(self) -> bool:
@@ -271,7 +288,7 @@ class _Text:
             if end < len(text) or not last:
                 cut = max(text.rfind("\n", start, end), text.rfind("\r", start, end)) + 1
                 end = cut if cut > start else end
-            self.lines.extend(self._interest.lines(text[start:end], self._scanned))
+            self.lines.extend(self._interest.scan(text[start:end], self._scanned, self.digest))
             self._scanned += min(end, len(text)) - start
             start = end
         rest = text[start:]
@@ -279,11 +296,12 @@ class _Text:
 
     def finish(self) -> tuple[tuple[tuple[int, str], ...], int, tuple[Line, ...]]:
         if self._whole is not None:
-            return ((0, "".join(self._whole)),), self.length, ()
+            text = "".join(self._whole)
+            lines = tuple(self._interest.scan(text, 0, self.digest)) if len(text) > READ_WHOLE else ()
+            return ((0, text),), self.length, lines
         self._scan(last=True)
         tail_start = self.length - len(self._tail)
-        inside = tuple(line for line in self.lines if line.offset >= len(self._head) and line.offset < tail_start)
-        return ((0, self._head), (tail_start, self._tail)), self.length, inside
+        return ((0, self._head), (tail_start, self._tail)), self.length, tuple(self.lines)
 
 
 @dataclass
@@ -300,6 +318,7 @@ class _OpenOutput:
 
     def close(self) -> Output:
         pieces, length, lines = self.text.finish()
+        digest = tuple(self.text.digest.lines)
         return Output(
             self.index,
             self.kind,
@@ -307,6 +326,7 @@ class _OpenOutput:
             pieces,
             length,
             lines,
+            digest,
             self.hidden,
             self.cleared,
             self.late,

@@ -39,6 +39,11 @@ _KEY = re.compile(r"""(?:"([^"\\\n]{1,80})"|'([^'\\\n]{1,80})')\s*:\s*""")
 _STRUCTURE = re.compile(r"""(?:"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\\\n]|\\.){0,200}')\s*:|[{}\[\]]""")
 
 
+_PROGRESS = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(v.PROGRESS))})(?![a-z])|\d/\d+ *\[|\d%\|", re.IGNORECASE)
+_FINAL = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(v.FINAL))})(?![a-z])", re.IGNORECASE)
+_WORD = re.compile(r"(?<![\d.])[A-Za-z]{2,}")
+
+
 @dataclass(frozen=True, slots=True)
 class Number:
     """One number and what is said about it where it stands.
@@ -243,9 +248,9 @@ class _LineReader:
     def read(self) -> Iterator[Number]:
         line = self.line
         gaps = self._gaps()
-        whole = v.tokens(line)
-        progress = any(word in v.PROGRESS for word in whole) or bool(re.search(r"\d+/\d+ *\[|\d+%\|", line))
-        final = any(word in v.FINAL for word in whole)
+        progress = _PROGRESS.search(line) is not None
+        final = _FINAL.search(line) is not None
+        alone = _WORD.search(line) is None
         scenes = [self._scene(index, before) for index, (before, _) in enumerate(gaps)]
         count = self._count(scenes)
         row = self._row_words() if self.table else ()
@@ -303,7 +308,7 @@ class _LineReader:
                 scene=scene,
                 progress=progress,
                 final=final,
-                alone=not whole and not path and self.table is None,
+                alone=alone and not path and self.table is None,
                 framed=bool(path) or self.table is not None,
                 of_shape=1,
                 line=line[max(0, match.start() - 400) : match.end() + 400],

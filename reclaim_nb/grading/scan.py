@@ -1,8 +1,7 @@
 """Finding the lines of a flood that may hold a result, at the speed of C.
 
-A line is looked at closely only when its *shape* (the line without its digits) is new, or is the first or last of its
-shape: a progress bar has one shape however long it runs, while a result that hides among 400,000 progress lines has
-another. Lines that hold no word of interest are passed over, except at the very end of an output.
+A line is looked at closely only when its *shape* (the line without its digits) is new, or is the last of its shape: a
+progress bar has one shape however long it runs, while a result that hides among 400,000 progress lines has another.
 """
 
 from __future__ import annotations
@@ -11,13 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
 
-FEW = 40
-"""Up to this many lines of one shape in one piece of text are all kept; of more, the first and the last."""
+FEW = 24
+"""Up to this many lines of one shape in one piece of text are all kept; of more, the last two."""
+LINE_CHARS = 4000
+"""Characters read of one line."""
+DIGEST_CHARS = 48 * 1024
+"""Characters of lines of different shape that are kept of one long text."""
 
-_DIGITS = b"0123456789.+-"
+_DROPPED = b"0123456789.+- "
 _HAS_DIGIT = re.compile(r"\d")
+_UNIQUE = 200
+"""Up to this many shapes are looked up one by one, which is quicker than an index of all lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,24 @@ class Line:
     of_shape: int
 
 
+class Digest:
+    """One line of every shape of a long text, up to a bound: what a slow pattern reads instead of a flood."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[int, str]] = []
+        self._shapes: set[int] = set()
+        self._characters = 0
+
+    def takes(self, shape: bytes, line: str) -> bool:
+        """Tell whether a line is the first of its shape and there is room for it."""
+        key = hash(shape)
+        if not shape or key in self._shapes or self._characters > DIGEST_CHARS:
+            return False
+        self._shapes.add(key)
+        self._characters += min(len(line), LINE_CHARS)
+        return True
+
+
 class Interest:
     """Words and digits that make a line worth a close look.
 
@@ -49,42 +71,91 @@ class Interest:
         alternatives = "|".join(map(re.escape, sorted(self.words, key=len, reverse=True)))
         self._word = re.compile(alternatives, re.IGNORECASE) if alternatives else None
 
-    def lines(self, text: str, offset: int) -> Iterator[Line]:
-        """Yield the lines of interest of one piece of text, in order.
+    def scan(self, text: str, offset: int, digest: Digest) -> list[Line]:
+        """Return the lines of interest of one piece of text, in order.
 
         Args:
-            text: whole lines; ``\\n`` and ``\\r`` both end one.
+            text: whole lines; a line feed and a carriage return both end one.
             offset: characters of the output before this piece.
+            digest: takes the first line of every shape.
         """
-        low = text.lower()
-        wanted = [word for word in self.words if word in low]
         exact = [digits for digits in self.digits if digits in text]
-        del low
-        if not wanted and not exact:
-            return
         text = text.replace("\r", "\n")
         lines = text.split("\n")
-        shapes = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS).split(b"\n")
-        total = len(lines)
+        shapes = text.encode("utf-8", "surrogatepass").translate(None, _DROPPED).split(b"\n")
         count = Counter(shapes)
-        last = dict(zip(shapes, range(total), strict=True))
-        first = dict(zip(reversed(shapes), range(total - 1, -1, -1), strict=True))
+        first = (
+            None if len(count) <= _UNIQUE else dict(zip(reversed(shapes), range(len(lines) - 1, -1, -1), strict=True))
+        )
         chosen: dict[int, int] = {}
-        for shape, index in first.items():
-            line = lines[index]
-            if self._word is not None and self._word.search(line) and _HAS_DIGIT.search(line):
-                times = count[shape]
-                chosen[index] = chosen[last[shape]] = times
-                if 2 < times <= FEW:
-                    for _ in range(times - 2):
-                        index = shapes.index(shape, index + 1)
-                        chosen[index] = times
+        fresh: list[int] = []
+        for shape, times in count.items():
+            place = shapes.index(shape) if first is None else first[shape]
+            line = lines[place]
+            if digest.takes(shape, line):
+                fresh.append(place)
+            if self._word is None or not self._word.search(line) or not _HAS_DIGIT.search(line):
+                continue
+            if times <= FEW:
+                chosen[place] = times
+                for _ in range(times - 1):
+                    place = shapes.index(shape, place + 1)
+                    chosen[place] = times
+            else:
+                end = len(shapes) - 1
+                for _ in range(2):
+                    while shapes[end] != shape:
+                        end -= 1
+                    chosen[end] = times
+                    end -= 1
         if exact:
-            for index, line in enumerate(lines):
-                if index not in chosen and any(digits in line for digits in exact):
-                    chosen[index] = count[shapes[index]]
+            for place, line in enumerate(lines):
+                if place not in chosen and any(digits in line for digits in exact):
+                    chosen[place] = count[shapes[place]]
                     if len(chosen) > 2000:
                         break
-        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-        for index in sorted(chosen):
-            yield Line(offset + starts[index], lines[index][:4000], chosen[index])
+        if not chosen and not fresh:
+            return []
+        starts = _starts(lines, sorted({*chosen, *fresh}))
+        digest.lines.extend((offset + starts[place], lines[place][:LINE_CHARS]) for place in sorted(fresh))
+        return [Line(offset + starts[place], lines[place][:LINE_CHARS], chosen[place]) for place in sorted(chosen)]
+
+
+def _starts(lines: list[str], places: list[int]) -> dict[int, int]:
+    """Return the offsets of some lines."""
+    starts: dict[int, int] = {}
+    before = offset = 0
+    for place in places:
+        offset += sum(map(len, lines[before:place])) + place - before
+        before = place
+        starts[place] = offset
+    return starts
+
+
+def windows(text: str, low: str, keys: Iterable[str], around: int = 300, most: int = 40) -> Iterator[str]:
+    """Yield the whole lines around every key word, so that a slow pattern only reads what it can match.
+
+    Args:
+        text: the text.
+        low: the same in lower case.
+        keys: lower-case words without which the pattern cannot match.
+        around: characters of other lines taken along at each side.
+        most: most windows yielded.
+    """
+    places: list[int] = []
+    for key in keys:
+        place = low.find(key)
+        while place >= 0 and len(places) < 4 * most:
+            places.append(place)
+            place = low.find(key, place + around + 1)
+    end = -1
+    for place in sorted(places):
+        if place < end:
+            continue
+        start = text.rfind("\n", 0, max(0, place - around)) + 1
+        stop = text.find("\n", place + around)
+        end = stop if 0 <= stop < place + LINE_CHARS else min(len(text), place + LINE_CHARS)
+        yield text[max(start, place - LINE_CHARS) : end]
+        most -= 1
+        if most == 0:
+            return

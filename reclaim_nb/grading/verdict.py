@@ -24,7 +24,7 @@ from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.numbers import decimals, format_decimal, quantise
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.reader import StreamState, last_event, read_events
+from reclaim_nb.record.reader import StreamState, first_event, last_event, read_events
 from reclaim_nb.record.render import Rendering
 from reclaim_nb.record.verify import differences
 
@@ -162,8 +162,6 @@ def read_evidence(folder: AttemptFolder, card: PaperCard) -> tuple[Evidence, lis
 def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str]:
     if not raw:
         return [f"{path}: missing"]
-    if raw == rendering.to_bytes():
-        return []
     try:
         notebook = json.loads(raw)
     except ValueError as problem:
@@ -181,12 +179,14 @@ def _decimal(text: Any) -> Decimal | None:
     return value if value.is_finite() else None
 
 
-def grade(folder: AttemptFolder, card: LoadedCard, *, edited: Literal["refuse", "disqualify"] = "refuse") -> Verdict:
+def grade(
+    folder: AttemptFolder, card: LoadedCard | PaperCard, *, edited: Literal["refuse", "disqualify"] = "refuse"
+) -> Verdict:
     """Grade a finished attempt by rules alone.
 
     Args:
         folder: the attempt.
-        card: the card it was made with.
+        card: the card it was made with, from its file or from the record.
         edited: what a notebook that differs from its stream means: nothing is graded, or (where notebooks are handed in
             by others) the attempt is disqualified.
 
@@ -194,13 +194,10 @@ def grade(folder: AttemptFolder, card: LoadedCard, *, edited: Literal["refuse", 
         RecordError: when the chain is broken or a payload is damaged.
         AttemptError: when the attempt has not ended, the card is another one, or the notebook was changed.
     """
-    evidence, problems, notebook_sha256 = read_evidence(folder, card.card)
-    recorded = evidence.spec.get("card_sha256")
-    if recorded != card.sha256:
-        raise AttemptError(
-            f"{folder.path}: made with card {recorded}, but {card.path} is {card.sha256} now; "
-            "grade with the card it was made with, or make the attempt again"
-        )
+    typed = card.card if isinstance(card, LoadedCard) else card
+    evidence, problems, notebook_sha256 = read_evidence(folder, typed)
+    recorded = str(evidence.spec.get("card_sha256"))
+    _same_card(folder, card, evidence)
     extra: list[Fact] = []
     if problems:
         if edited == "refuse":
@@ -210,7 +207,24 @@ def grade(folder: AttemptFolder, card: LoadedCard, *, edited: Literal["refuse", 
                 + "; ".join(problems[:5])
             )
         extra = [fact("notebook_differs", None, None, problem) for problem in problems]
-    return judge_evidence(evidence, card.card, card.sha256, notebook_sha256, extra)
+    return judge_evidence(evidence, typed, recorded, notebook_sha256, extra)
+
+
+def _same_card(folder: AttemptFolder, card: LoadedCard | PaperCard, evidence: Evidence) -> None:
+    recorded = evidence.spec.get("card_sha256")
+    advice = "grade with the card it was made with, or make the attempt again"
+    if isinstance(card, LoadedCard):
+        if recorded != card.sha256:
+            raise AttemptError(f"{folder.path}: made with card {recorded}, but {card.path} is {card.sha256}; {advice}")
+        card = card.card
+    held = evidence.spec.get("card")
+    if held is not None and PaperCard.model_validate(held) != card:
+        raise AttemptError(f"{folder.path}: made with another card '{card.id}' than the one given; {advice}")
+
+
+def replay(folder: AttemptFolder) -> Verdict:
+    """Compute the verdict again from the attempt's own records alone, its card included."""
+    return grade(folder, PaperCard.model_validate(first_event(folder.stream).data["spec"]["card"]))
 
 
 def judge_evidence(
@@ -263,7 +277,7 @@ def _document(
     submission = evidence.submission
     if judgement.outcome == "ungraded" and evidence.end_reason in ("infrastructure_error", "cancelled"):
         value, decision = None, None
-    shown = _tidy(decision.value if decision is not None else value, card)
+    shown = _tidy(value, decision.value if decision is not None else value, card)
     if resolution.state == "ambiguous":
         shown, decision = None, None
     return Verdict(
@@ -307,11 +321,14 @@ def _document(
     )
 
 
-def _tidy(value: Decimal | None, card: PaperCard) -> Decimal | None:
-    """Return a value without zeros beyond the digits of the claimed one."""
-    if value is None:
+def _tidy(read: Decimal | None, compared: Decimal | None, card: PaperCard) -> Decimal | None:
+    """Return the value as it was compared, or with three digits where rounding left fewer; no needless zeros."""
+    if read is None or compared is None:
         return None
-    least = decimals(card.target.value) if card.target.value is not None else 0
+    places = max(decimals(compared), 2 - read.adjusted() if read else 0)
+    value = quantise(read, min(places, max(decimals(read), decimals(compared))))
+    printed = decimals(card.target.value) if card.target.value is not None else 0
+    least = min(printed, decimals(read))
     while decimals(value) > least and value == quantise(value, decimals(value) - 1):
         value = quantise(value, decimals(value) - 1)
     return value
@@ -445,5 +462,6 @@ __all__ = [
     "judge_evidence",
     "read_evidence",
     "read_verdict",
+    "replay",
     "write_verdict",
 ]

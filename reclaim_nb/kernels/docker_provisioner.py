@@ -14,8 +14,8 @@ from traitlets import Enum, Float, Int, List, Unicode
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import Box
-from reclaim_nb.kernels.owner import Owner
-from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, user_of_box
+from reclaim_nb.kernels.owner import Owner, process_start
+from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, kill_those_younger, user_of_box
 
 LABEL = "org.reclaim."
 WORK = "/work"
@@ -41,6 +41,7 @@ class DockerProvisioner(BoxProvisioner):
     _container: str | None = None
     _engine: Any = None
     _init_pid: int | None = None
+    _init_start: str | None = None
     _cpu_file: Path | None = None
     _cpu: float | None = None
 
@@ -129,13 +130,14 @@ class DockerProvisioner(BoxProvisioner):
         assert self._container is not None
         state = self._api().inspect_container(self._container)["State"]
         self._init_pid = state.get("Pid") or None
+        self._init_start = process_start(self._init_pid) if self._init_pid else None
         self.pid = self._init_pid
         self._cpu_file = _cpu_file(self._init_pid) if self._init_pid else None
 
     async def poll(self) -> int | None:
         if self._container is None:
             return self.death.exit_code if self.death else 0
-        if self._init_pid is not None and psutil.pid_exists(self._init_pid):
+        if self._seen_alive():
             return None
         return await asyncio.to_thread(self._poll)
 
@@ -230,21 +232,21 @@ class DockerProvisioner(BoxProvisioner):
     def process_ids(self) -> set[int]:
         return {process.pid for process in self._family()}
 
-    def kill_younger(self, than: float) -> int:
-        """Kill what the box started after a time. Nothing inside is asked: the host's own process table decides."""
-        killed = 0
-        for process in self._family():
-            try:
-                if process.create_time() >= than - 0.05:
-                    process.kill()
-                    killed += 1
-            except psutil.Error:
-                continue
-        return killed
+    def kill_younger(self, seconds: float) -> int:
+        """Kill what began in the last ``seconds``. Nothing inside is asked: the host's own process table decides."""
+        return kill_those_younger(self._family(), seconds)
+
+    def _seen_alive(self) -> bool:
+        """The box's first process is in this machine's process table, and is still that process."""
+        return (
+            self._init_pid is not None
+            and self._init_start is not None
+            and process_start(self._init_pid) == self._init_start
+        )
 
     def _family(self) -> list[psutil.Process]:
         try:
-            return psutil.Process(self._init_pid).children(recursive=True) if self._init_pid else []
+            return psutil.Process(self._init_pid).children(recursive=True) if self._seen_alive() else []
         except psutil.Error:
             return []
 

@@ -220,7 +220,7 @@ class Kernel:
 
     def kill_younger(self, seconds: float) -> int:
         """Kill processes of the box, except the kernel, that began in the last ``seconds``; return how many."""
-        return self._provisioner.kill_younger(time.time() - seconds)
+        return self._provisioner.kill_younger(seconds)
 
     def process_ids(self) -> set[int]:
         """Return the host pids of everything in the box."""
@@ -241,7 +241,7 @@ class Kernel:
                     await asyncio.sleep(0.02)
             self._link.close()
         await self._provisioner.kill()
-        await self._provisioner.cleanup(restart=False)
+        await self._manager.cleanup_resources(restart=False)
 
     def detach(self) -> None:
         """Let go of the kernel without ending it."""
@@ -272,4 +272,4 @@ async def _discard(manager: AsyncKernelManager) -> None:
     provisioner = manager.provisioner
     if provisioner is not None:
         await provisioner.kill()
-        await provisioner.cleanup(restart=False)
+        await manager.cleanup_resources(restart=False)

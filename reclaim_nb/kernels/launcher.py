@@ -7,15 +7,23 @@ can keep its old Python. What it changes, all of it about the record and none of
   stays bounded;
 - a burst of flushes is sent together; a single flush is still sent before ``print`` returns;
 - text that UTF-8 cannot hold is printed as an escape instead of being lost;
+- what a thread prints belongs to the cell that started the thread, and what a process wrote before its cell ended
+  belongs to that cell;
 - in an attempt, ``input()`` is refused, and the global ``attempt`` offers the attempt's tools;
 - a kernel whose runner has been gone for long ends itself.
 """
 
+import codecs
+import contextvars
+import fcntl
 import json
 import os
 import pathlib
 import re
+import select
+import struct
 import sys
+import termios
 import threading
 import time
 
@@ -27,6 +35,7 @@ from ipykernel.kernelapp import IPKernelApp
 CHUNK = 256 * 1024
 QUEUE = 200
 BURST_SECONDS = 0.01
+PIPE_SECONDS = 0.5
 TOOL_MARK = "\u2063reclaim-tool:"
 SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -37,6 +46,35 @@ class LosslessStream(OutStream):
     flush_timeout = 24 * 3600.0
     _unsent = 0
     _last_wait = 0.0
+
+    def __init__(self, *args, **kwargs):
+        self._pipe_lock = threading.Lock()
+        super().__init__(*args, **kwargs)
+
+    def _watch_pipe_fd(self):
+        # What processes write to the descriptor itself; a character may come in two parts.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        try:
+            while self._should_watch:
+                select.select([self._fid], [], [])
+                with self._pipe_lock:
+                    data = os.read(self._fid, CHUNK)
+                    self.write(decoder.decode(data))
+                if not data:
+                    return
+        except (OSError, ValueError):
+            self._exc = sys.exc_info()
+
+    def take_pipe(self):
+        """Wait until what was written to the descriptor so far has been taken, unless it goes on and on."""
+        if getattr(self, "_fid", None) is None:
+            return
+        deadline = time.monotonic() + PIPE_SECONDS
+        while time.monotonic() < deadline:
+            with self._pipe_lock:
+                if not struct.unpack("i", fcntl.ioctl(self._fid, termios.FIONREAD, b"    "))[0]:
+                    return
+            time.sleep(0.0005)
 
     def write(self, string):
         if isinstance(string, str) and not string.isascii():
@@ -53,11 +91,15 @@ class LosslessStream(OutStream):
     def flush(self):
         now = time.monotonic()
         if now - self._last_wait >= BURST_SECONDS or not self._is_master_process():
-            super().flush()
-            self._unsent = 0
-            self._last_wait = time.monotonic()
-        else:
+            self.flush_now()
+        elif self.pub_thread is not None:
             self.pub_thread.schedule(self._flush)
+
+    def flush_now(self):
+        """Return only when the text is sent."""
+        super().flush()
+        self._unsent = 0
+        self._last_wait = time.monotonic()
 
     def _count(self, length):
         self._unsent += length
@@ -66,7 +108,19 @@ class LosslessStream(OutStream):
             self._unsent = 0
 
 
-class AttemptKernel(IPythonKernel):
+class LosslessKernel(IPythonKernel):
+    """IPython kernel that ends a cell only when all that its processes have written is taken."""
+
+    streams = ()
+
+    async def do_execute(self, *args, **kwargs):
+        reply = await super().do_execute(*args, **kwargs)
+        for stream in self.streams:
+            stream.take_pipe()
+        return reply
+
+
+class AttemptKernel(LosslessKernel):
     """IPython kernel in which nobody sits at the keyboard."""
 
     def raw_input(self, prompt=""):
@@ -170,13 +224,50 @@ def _watch(heartbeat, seconds):
             os._exit(75)
 
 
+def _keep_order(thread, publisher, streams):
+    # What the publishing thread itself sends goes out at once: queued, a text flushed before an error would follow it.
+    schedule = thread.schedule
+    thread.schedule = lambda call: call() if threading.current_thread() is thread.thread else schedule(call)
+
+    # A display waits until the texts before it are gone, or the texts after it would be sent along with those.
+    def flush_streams():
+        for stream in streams:
+            stream.flush_now()
+
+    publisher._flush_streams = flush_streams
+
+
+def _keep_parents(*holders):
+    """Let a thread's output belong to the cell that started the thread, not to the one that runs when it prints."""
+    values = [value for holder in holders for value in vars(holder).values()]
+    variables = [value for value in values if isinstance(value, contextvars.ContextVar)]
+    start = threading.Thread.start
+
+    def start_with_parents(self):
+        given = [(variable, variable.get()) for variable in variables if variable.get(None) is not None]
+        run = self.run
+
+        def run_with_parents():
+            for variable, value in given:
+                variable.set(value)
+            run()
+
+        if given:
+            self.run = run_with_parents
+        start(self)
+
+    threading.Thread.start = start_with_parents
+
+
 def main():
     app = LosslessApp.instance()
     attempt = os.environ.get("RECLAIM_ATTEMPT")
-    if attempt:
-        app.kernel_class = AttemptKernel
+    app.kernel_class = AttemptKernel if attempt else LosslessKernel
     app.initialize()
     app.session.pack = _pack
+    streams = app.kernel.streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, LosslessStream)]
+    _keep_order(app.iopub_thread, app.shell.display_pub, streams)
+    _keep_parents(*streams, app.shell.displayhook, app.shell.display_pub, app.kernel)
     if attempt:
         app.shell.user_ns["attempt"] = Attempt(app.kernel, os.environ.get("RECLAIM_RELEASE"))
         app.shell.user_ns_hidden["attempt"] = None

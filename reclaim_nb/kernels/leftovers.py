@@ -10,7 +10,7 @@ import psutil
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import PREFIX, Box, box_root
-from reclaim_nb.kernels.owner import Owner
+from reclaim_nb.kernels.owner import Owner, process_start
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Leftover:
     box: Path
     container: str | None = None
     pid: int | None = None
-    started: float | None = None
+    started: str | None = None
 
     def remove(self) -> None:
         """End the kernel and remove its traces.
@@ -32,7 +32,7 @@ class Leftover:
             KernelError: when the engine refuses.
         """
         if self.pid is not None:
-            _kill(self.pid, self.started)
+            _kill(self.pid, self.started, Box(self.box))
         from reclaim_nb.kernels.docker_provisioner import remove_box
 
         remove_box(Box(self.box), self.container)
@@ -92,14 +92,16 @@ def _engine_answers() -> bool:
     return engine_problem() is None
 
 
-def _kill(pid: int, started: float | None) -> None:
+def _kill(pid: int, started: str | None, box: Box) -> None:
+    from reclaim_nb.kernels.local_provisioner import belongs_to
+
+    family = [process for process in psutil.process_iter() if process.pid != pid and belongs_to(process.pid, pid, box)]
     try:
-        process = psutil.Process(pid)
-        if started is None or abs(process.create_time() - started) > 0.05:
-            return  # the pid belongs to somebody else by now
-        family = [process, *process.children(recursive=True)]
+        if started is not None and process_start(pid) == started:  # else the pid is somebody else's by now
+            process = psutil.Process(pid)
+            family += [process, *process.children(recursive=True)]
     except psutil.Error:
-        return
+        pass
     for member in family:
         try:
             member.kill()

@@ -120,7 +120,8 @@ class KernelLink:
                 while self._loop.time() < until and not (info and "iopub" in heard):
                     told.clear()
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(told.wait(), 0.05)
+                        async with asyncio.timeout(0.05):
+                            await told.wait()
                 if (code := await alive()) is not None:
                     raise KernelError(f"the kernel died while starting (exit code {code})")
                 if self._loop.time() > deadline:

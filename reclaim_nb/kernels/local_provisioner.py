@@ -13,7 +13,9 @@ from typing import Any
 import psutil
 from traitlets import List, Unicode
 
-from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death
+from reclaim_nb.kernels.box import Box
+from reclaim_nb.kernels.owner import process_start
+from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, kill_those_younger
 
 FAMILY_SECONDS = 0.25
 """How long the list of the kernel's processes is good for the meter; looking for them anew costs milliseconds."""
@@ -31,9 +33,14 @@ class ReclaimLocalProvisioner(BoxProvisioner):
 
     _process: subprocess.Popen[bytes] | None = None
     _pid: int | None = None
-    _started: float | None = None
+    _started: str | None = None
     _cpu: float = 0.0
+    _lost: float = 0.0
     _known: tuple[float, list[psutil.Process]] = (0.0, [])
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._strangers: set[psutil.Process] = set()
 
     @property
     def has_process(self) -> bool:
@@ -57,7 +64,7 @@ class ReclaimLocalProvisioner(BoxProvisioner):
             )
         self._pid = self.pid = self._process.pid
         self._limit(self._pid)
-        self._started = psutil.Process(self._pid).create_time()
+        self._started = process_start(self._pid)
         self.box.describe(kind="local", pid=self._pid, started=self._started, attempt=self.attempt_id)
 
     def _limit(self, pid: int) -> None:
@@ -82,11 +89,7 @@ class ReclaimLocalProvisioner(BoxProvisioner):
         return None if self._alive() else -1
 
     def _alive(self) -> bool:
-        try:
-            process = psutil.Process(self._pid)
-            return process.create_time() == self._started and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return False
+        return self._pid is not None and process_start(self._pid) == self._started
 
     async def send_signal(self, signum: int) -> None:
         if self._pid is None or await self.poll() is not None:
@@ -120,51 +123,68 @@ class ReclaimLocalProvisioner(BoxProvisioner):
         self._pid, self._started = provisioner_info["pid"], provisioner_info["started"]
 
     def cpu_seconds(self) -> float | None:
-        total = 0.0
         if time.monotonic() - self._known[0] > FAMILY_SECONDS:
             self._known = (time.monotonic(), self._family(with_kernel=True))
-        for process in self._known[1]:
-            try:
-                times = process.cpu_times()
-            except psutil.Error:
-                continue
-            total += times.user + times.system + times.children_user + times.children_system
-        # A child that ends unwaited takes its seconds along; what was counted once stays counted.
+        total = self._lost + _cpu_of(self._known[1])
+        if total < self._cpu:
+            # A process ended: its seconds are its parent's by now or, where nobody waited for it, nobody's.
+            self._known = (time.monotonic(), self._family(with_kernel=True))
+            total = self._lost + _cpu_of(self._known[1])
+            self._lost += max(0.0, self._cpu - total)
         self._cpu = max(self._cpu, total)
         return self._cpu
 
     def process_ids(self) -> set[int]:
         return {process.pid for process in self._family(with_kernel=True)}
 
-    def kill_younger(self, than: float) -> int:
-        killed = 0
-        for process in self._family(with_kernel=False):
-            try:
-                if process.create_time() >= than - 0.05:
-                    process.kill()
-                    killed += 1
-            except psutil.Error:
-                continue
-        return killed
+    def kill_younger(self, seconds: float) -> int:
+        return kill_those_younger(self._family(with_kernel=False), seconds)
 
     def _family(self, with_kernel: bool) -> list[psutil.Process]:
-        """Return the kernel's descendants and whatever else is in its session."""
+        """Return the kernel's descendants, and what else is in its session or has its box in the environment."""
         if self._pid is None:
             return []
+        kernel: psutil.Process | None = None
+        family: dict[int, psutil.Process] = {}
         try:
-            kernel = psutil.Process(self._pid)
-            family = {process.pid: process for process in kernel.children(recursive=True)}
+            if self._alive():  # else the pid may be somebody else's by now
+                kernel = psutil.Process(self._pid)
+                family = {child.pid: child for child in kernel.children(recursive=True)}
         except psutil.Error:
-            family = {}
-            kernel = None
-        for process in psutil.process_iter():
-            try:
-                if process.pid != self._pid and os.getsid(process.pid) == self._pid:
-                    family.setdefault(process.pid, process)
-            except (OSError, psutil.Error):
+            pass
+        everything = list(psutil.process_iter())
+        self._strangers.intersection_update(everything)
+        for process in everything:
+            if process.pid in family or process.pid == self._pid or process in self._strangers:
                 continue
+            if self.box is not None and belongs_to(process.pid, self._pid, self.box):
+                family[process.pid] = process
+            else:
+                self._strangers.add(process)
         found = list(family.values())
         return [kernel, *found] if with_kernel and kernel is not None else found
+
+
+def belongs_to(pid: int, kernel: int, box: Box) -> bool:
+    """Tell whether a process is in a local kernel's session, or was started in its box and has moved away."""
+    try:
+        if os.getsid(pid) == kernel:
+            return True
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"RECLAIM_HEARTBEAT={box.heartbeat}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def _cpu_of(processes: list[psutil.Process]) -> float:
+    total = 0.0
+    for process in processes:
+        try:
+            times = process.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
 
 
 def _sentence(code: int) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
 import psutil
+
+_LINUX = sys.platform == "linux"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Owner:
         boot: id of the machine's boot, so a pid of an earlier boot proves nothing alive.
         namespace: pid namespace; a pid of another namespace cannot be judged.
         pid: process id.
-        started: start time of the process, seconds since the epoch as text.
+        started: start of the process, see :func:`process_start`.
     """
 
     host: str
@@ -32,7 +36,7 @@ class Owner:
     def me(cls) -> Self:
         """Return this process."""
         pid = os.getpid()
-        return cls(os.uname().nodename, _boot(), _namespace(), pid, _started(pid) or "")
+        return cls(os.uname().nodename, _boot(), _namespace(), pid, process_start(pid) or "")
 
     @classmethod
     def from_json(cls, data: dict[str, object]) -> Self:
@@ -56,7 +60,7 @@ class Owner:
             return bool(self.boot)
         if self.namespace != _namespace():
             return False
-        return _started(self.pid) != self.started
+        return process_start(self.pid) != self.started
 
 
 def _boot() -> str:
@@ -71,12 +75,37 @@ def _namespace() -> str:
         return ""
 
 
-def _started(pid: int) -> str | None:
-    """Return the start time of a live process, None when there is none (a zombie counts as none)."""
+def process_start(pid: int) -> str | None:
+    """Return when a live process began, as text to be compared only; None when there is none (nor for a zombie).
+
+    On Linux it is counted in clock ticks since the boot: the time of day would change with every step of the clock.
+    """
+    if _LINUX:
+        fields = _stat(pid)
+        return None if fields is None or fields[0] in ("Z", "X") else fields[19]
     try:
         process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        return f"{process.create_time():.2f}"
+        return None if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
     except psutil.Error:
+        return None
+
+
+def process_age(pid: int) -> float | None:
+    """Return how long ago a process began, seconds, None when there is none."""
+    if _LINUX:
+        fields = _stat(pid)
+        if fields is None:
+            return None
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    try:
+        return time.time() - float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of ``/proc/<pid>/stat`` from the third on (see proc(5)), None when there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
         return None

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import KernelProvisionerBase
 from traitlets import Bool, Dict, Float, Int, Unicode
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import Box
+from reclaim_nb.kernels.owner import process_age
 
 MIB = 1024 * 1024
+CLOCK_TICK = 0.02
+"""How exactly the start of a process is known, seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +141,10 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         path = Path(str(provisioner_info["box"]))
         if not (path / "h" / "connection.json").exists():
             raise KernelError(f"{path}: the kernel's private folder is gone, and the kernel with it")
-        await super().load_provisioner_info(provisioner_info)
         self.box = Box(path)
-        self.connection_info = json.loads(self.box.connection_file.read_text())
-        self.connection_info["key"] = self.connection_info["key"].encode()
+        # The record holds no signing key, so the connection comes from the box itself.
+        connection = json.loads(self.box.connection_file.read_text())
+        await super().load_provisioner_info({**provisioner_info, "connection_info": connection})
         self.box.own()
         self.box.beat()
         self.box.start_heartbeat()
@@ -151,9 +157,22 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         """Return the host pids of everything in the box."""
         raise NotImplementedError
 
-    def kill_younger(self, than: float) -> int:
-        """Kill the box's processes, except the kernel, that began after a time (seconds since the epoch)."""
+    def kill_younger(self, seconds: float) -> int:
+        """Kill the box's processes, except the kernel, that began in the last ``seconds``; return how many."""
         raise NotImplementedError
+
+
+def kill_those_younger(processes: Iterable[psutil.Process], seconds: float) -> int:
+    """Kill those of the processes that began in the last ``seconds``; return how many."""
+    killed = 0
+    for process in processes:
+        age = process_age(process.pid)
+        if age is None or age > seconds + CLOCK_TICK:
+            continue
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+            killed += 1
+    return killed
 
 
 def user_of_box() -> tuple[int, int]:

@@ -18,6 +18,7 @@ Confidence = Literal["high", "medium", "low"]
 BarKind = Literal["point_estimate", "direction", "threshold", "range", "magnitude"]
 
 SLUG = r"^[a-z0-9]+([-.][a-z0-9]+)*$"
+SHA256 = r"^[0-9a-f]{64}$"
 
 
 Hours = Annotated[Number, Field(ge=0)]
@@ -25,6 +26,24 @@ Hours = Annotated[Number, Field(ge=0)]
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RemoteFile(_Part):
+    """One file to be fetched, with the hash its bytes must have."""
+
+    url: str | None = None
+    path: str | None = Field(default=None, pattern=r"^[^/\\\x00-\x1f][^\\\x00-\x1f]*$")
+    """Where it lies in the release, with forward slashes; on a hub also its name there. Default: the address's last part."""
+    sha256: str | None = Field(default=None, pattern=SHA256)
+    size: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _named(self) -> RemoteFile:
+        if self.url is None and self.path is None:
+            raise ValueError("a file needs a url, or the path it has in the repository of its part")
+        if self.path is not None and {".", "..", ""} & set(self.path.split("/")):
+            raise ValueError(f"path {self.path!r} does not stay inside the release")
+        return self
 
 
 class Code(_Part):
@@ -42,6 +61,10 @@ class Data(_Part):
     name: str
     url: str | None = None
     access: Literal["public", "registration", "gated", "request", "unavailable"] = "public"
+    revision: str | None = None
+    """Commit of a repository that holds the data."""
+    files: tuple[RemoteFile, ...] = ()
+    """What to fetch; without it a repository whole, and nothing from a page."""
 
 
 class Weights(_Part):
@@ -50,6 +73,10 @@ class Weights(_Part):
     url: str | None = None
     license: str | None = None
     note: str | None = None
+    revision: str | None = None
+    """Commit of a repository that holds the weights."""
+    files: tuple[RemoteFile, ...] = ()
+    """What to fetch; without it a repository whole, and nothing from a page."""
 
 
 class Release(_Part):
@@ -207,6 +234,15 @@ class Links(_Part):
     """Other cards of the same paper, as ``suite/slug``."""
 
 
+class Network(_Part):
+    """What an attempt may reach under the network policy ``allowlist``; withheld from agents."""
+
+    allow: tuple[str, ...] = ()
+    """Hosts: ``pypi.org``, ``.example.org`` with all below it, each with ``:port`` where it is not 80 or 443."""
+    block: tuple[str, ...] = ()
+    """Addresses that would hand over the authors' work, with forks and mirrors: ``host`` or ``host/path``."""
+
+
 class PaperCard(_Part):
     """``paper.yaml``: what was fixed in advance about one paper and its target."""
 
@@ -232,6 +268,9 @@ class PaperCard(_Part):
     budget: Budget
     anchors: tuple[Anchor, ...] = ()
     environment: Environment = Environment()
+    text: RemoteFile | None = None
+    """The paper's text to fetch (Markdown, plain text, HTML or PDF); without it arXiv's, where there is an arXiv id."""
+    network: Network = Network()
     commands: tuple[str, ...] = ()
     gold: Gold | None = None
     audit: Audit = Audit()
@@ -284,6 +323,13 @@ class PaperCard(_Part):
     def tier(self) -> Tier:
         """The tier, computed from the release."""
         return self.release.tier
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """Addresses of the authors' code, forks and mirrors, where the paper is to be done without them."""
+        if self.tier != "reimplement":
+            return self.network.block
+        return tuple(dict.fromkeys((*self.network.block, *self.links.code)))
 
     @property
     def hours_unit(self) -> str:

@@ -84,6 +84,8 @@ class _Rule(BaseModel):
     direction: Literal["higher", "lower", "none"] = "none"
     basis: str = Field(min_length=1)
     """Where the bounds come from, in one sentence."""
+    from_gold: bool = False
+    """Whether the bounds come from a gold run; such a criterion is withheld from agents, as the gold run is."""
 
     def band(self, baseline: Decimal | None = None) -> Band:
         """Return the accepted interval; ``baseline`` is the number measured in the same run, where one is needed."""

@@ -60,6 +60,15 @@ class Unscanned(_Part):
     reason: str
 
 
+class Probed(_Part):
+    """Whether a part of the release could be had when it was last looked at."""
+
+    what: str
+    url: str | None = None
+    state: Literal["available", "gated", "gone", "registration", "request", "unavailable", "unknown"]
+    date: str
+
+
 class Intake(_Part):
     """Everything the authors shipped that is put before an agent."""
 
@@ -67,6 +76,9 @@ class Intake(_Part):
     files: tuple[ShippedFile, ...] = ()
     numbers: tuple[ShippedNumber, ...] = ()
     unscanned: tuple[Unscanned, ...] = ()
+    stripped: tuple[str, ...] = ()
+    """Notebooks whose outputs were removed before an agent saw them; files and numbers are those before."""
+    probes: tuple[Probed, ...] = ()
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 

@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import CardError
 from reclaim_nb.papers.loading import CARD_FILE, LoadedCard, load_card, read_yaml, validate
+from reclaim_nb.papers.numbers import format_decimal
+from reclaim_nb.papers.totals import DeclaredTotals
 
 MANIFEST = "suite.yaml"
 PAPERS_VARIABLE = "RECLAIM_PAPERS"
@@ -29,6 +32,8 @@ class Manifest(BaseModel):
     name: str
     title: str
     description: str = ""
+    totals: DeclaredTotals | None = None
+    """What the cards add up to; ``reclaim papers check`` compares."""
     cards: dict[str, str] = Field(default_factory=dict)
     """sha256 by the card file's path inside the suite."""
 
@@ -82,6 +87,11 @@ def card_files(folder: Path) -> list[Path]:
     return sorted(nested + flat, key=lambda p: p.relative_to(folder).as_posix())
 
 
+def card_path(folder: Path, slug: str) -> Path | None:
+    """Return the card file of that id in a suite folder, or None."""
+    return next((p for p in (folder / slug / CARD_FILE, folder / f"{slug}.yaml") if p.is_file()), None)
+
+
 def load_suite(folder: Path, *, keep_going: bool = False) -> Suite:
     """Load every card of a folder.
 
@@ -115,25 +125,40 @@ def _read_manifest(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, *, title: str | None = None, description: str | None = None) -> Path:
-    """Write ``suite.yaml`` from the cards as they are now, keeping title and description unless given.
+    """Write ``suite.yaml`` from the cards as they are now; declared totals stay, title and description unless given.
 
     Raises:
         CardError: a card is broken; a manifest never vouches for a card that cannot be read.
     """
     suite = load_suite(folder)
     old = suite.manifest
-    document = {
+    document: dict[str, object] = {
         "schema": 1,
         "name": folder.name,
         "title": title or (old.title if old else folder.name),
         "description": description if description is not None else (old.description if old else ""),
-        "cards": {c.path.relative_to(folder).as_posix(): c.sha256 for c in suite.cards},
     }
+    if old and old.totals:
+        document["totals"] = old.totals.model_dump(mode="python", exclude_none=True)
+    document["cards"] = {c.path.relative_to(folder).as_posix(): c.sha256 for c in suite.cards}
     path = folder / MANIFEST
     partial = path.with_suffix(".yaml.partial")
-    partial.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100), encoding="utf-8")
+    partial.write_text(_dump(document), encoding="utf-8")
     partial.replace(path)
     return path
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML writer that prints a decimal as its own digits."""
+
+
+_Dumper.add_representer(
+    Decimal, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", format_decimal(value))
+)
+
+
+def _dump(document: dict[str, object]) -> str:
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 def suite_roots() -> list[Path]:
@@ -181,11 +206,10 @@ def find_paper(name: str) -> LoadedCard:
         for folder in suite_folders():
             if folder.name != suite:
                 continue
-            for path in (folder / slug / CARD_FILE, folder / f"{slug}.yaml"):
-                if path.is_file():
-                    manifest = _read_manifest(folder)
-                    listed = manifest.cards.get(path.relative_to(folder).as_posix()) if manifest else None
-                    return load_card(path, listed_sha256=listed)
+            if found := card_path(folder, slug):
+                manifest = _read_manifest(folder)
+                listed = manifest.cards.get(found.relative_to(folder).as_posix()) if manifest else None
+                return load_card(found, listed_sha256=listed)
     path = Path(name)
     if path.is_file() or (path / CARD_FILE).is_file():
         return _with_manifest(path)

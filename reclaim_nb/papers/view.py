@@ -124,7 +124,7 @@ def agent_view(card: PaperCard) -> AgentView:
             baseline=target.baseline,
         ),
         criterion=_criterion(card.criterion, target.unit),
-        strict=_criterion(card.strict, target.unit),
+        strict=None if card.strict is not None and card.strict.from_gold else _criterion(card.strict, target.unit),
         budget=BudgetView(hours=card.budget.hours, unit=card.hours_unit),
         anchors=tuple(AnchorView(name=a.name, what=a.what, unit=a.unit) for a in card.anchors),
         environment=EnvironmentView(

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from typing import Any
 from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.payloads import PayloadStore, Policy
+
+LOOKING_SECONDS = 0.2
+"""How long a runner that wants an attempt waits for processes that only look at its lock."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ class Lock:
         """
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock_soon(handle)
         except BlockingIOError:
             owner = os.read(handle, 200).decode("utf-8", "replace").strip()
             os.close(handle)
@@ -145,6 +149,19 @@ class Lock:
             self._file = None
 
 
+def _lock_soon(handle: int) -> None:
+    """Take a lock, past those who only look whether it is held: they hold it for microseconds."""
+    deadline = time.monotonic() + LOOKING_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
 def is_held(folder: AttemptFolder) -> bool:
     """Tell whether a live runner works on the attempt."""
     path = folder.path / ".lock"
@@ -152,7 +169,7 @@ def is_held(folder: AttemptFolder) -> bool:
         return False
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:

@@ -130,7 +130,7 @@ class Derived:
         version: raised whenever what is found, or its meaning, changes; the table is then filled anew.
         columns: names of the values in each row that ``read`` returns.
         source: what is read, so that a new verdict does not have a long stream read again.
-        read: returns the rows of one attempt; what it raises of OSError, ValueError and RecordError makes it none.
+        read: returns the rows of one attempt; an attempt that cannot be read has none.
     """
 
     name: str
@@ -224,8 +224,8 @@ class Index:
     def _found(self, table: Derived, path: str) -> list[tuple[Any, ...]]:
         try:
             return list(table.read(AttemptFolder(self.runs / path)))
-        except (RecordError, OSError, ValueError):
-            return []
+        except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError):
+            return []  # its row says that it is unreadable, and why
 
     def _with_state(self, row: Row) -> Row:
         if row.reason is not None or row.imported:

@@ -7,7 +7,7 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.reader import read_events, resolved
 from reclaim_nb.record.verify import verify_record
 
-Cells = dict[str, str | tuple[str, float]]
+Cells = Mapping[str, str | tuple[str, float]]
 """Source by name of the case; with a tuple, source and time limit in seconds."""
 
 _names = itertools.count()
@@ -90,7 +90,7 @@ def prepared(
     Args:
         limits, kernel_options: fields of the spec that a request has no name for.
     """
-    if isinstance(agent, dict):
+    if isinstance(agent, Mapping):
         chosen: dict[str, Any] = {"agent": "script", "options": script(agent, **(script_options or {}))}
     else:
         name = f"function-{next(_names)}"

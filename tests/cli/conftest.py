@@ -41,7 +41,7 @@ def attempt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def runs(attempt: Path, tmp_path: Path) -> Path:
     """A runs folder of this test's own that holds a copy of the small attempt."""
-    return Path(shutil.copytree(attempt.parents[4], tmp_path / "runs"))
+    return Path(shutil.copytree(attempt.parents[4], tmp_path / "runs", ignore=shutil.ignore_patterns("*index*")))
 
 
 @pytest.fixture

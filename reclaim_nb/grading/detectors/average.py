@@ -17,7 +17,7 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     words = target_words(card)
     found = []
     for c in candidates(evidence, card):
-        if "reference" in c.against or (c.strength < 2 and not c.matches and not c.number.alone):
+        if "reference" in c.against:
             continue
         marks = c.origin.flow.marks if c.origin.matched else frozenset()
         ks = {int(mark[2:]) for mark in marks if mark.startswith("k:")}

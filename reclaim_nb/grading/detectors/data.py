@@ -20,7 +20,7 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     found = []
     for c in candidates(evidence, card):
         flow = c.origin.flow
-        if not c.origin.matched or "reference" in c.against or not (c.strength >= 2 or c.matches or c.number.alone):
+        if not c.origin.matched or "reference" in c.against:
             continue
         only_random = f.RANDOM in flow.kinds and not flow.kinds & {f.SHIPPED, f.FETCHED}
         fed = "fed-random" in flow.marks or (only_random and "random-data" in flow.marks)

@@ -7,6 +7,7 @@ from typing import Any
 
 from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.scan import windows
 from reclaim_nb.papers.card import PaperCard
 
 _DECLARES = re.compile(
@@ -16,6 +17,41 @@ _DECLARES = re.compile(
     re.IGNORECASE,
 )
 
+_KEYS = (
+    "synthetic",
+    "simulated",
+    "made up",
+    "made-up",
+    "dummy",
+    "fake",
+    "random",
+    "stand-in",
+    "stand in",
+    "placeholder",
+    "mock",
+    "surrogate",
+    "toy",
+    "proxy",
+    "subset",
+    "subsample",
+    "sub-sample",
+    "smaller",
+    "reduced",
+    "scaled",
+    "fewer",
+    "short",
+    "only ",
+    "just ",
+    "instead of",
+    "not the",
+    "a fraction of",
+    "downscaled",
+    "down-scaled",
+    "quick",
+    "deviat",
+    "approximation",
+)
+
 
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
     """Find the sentences of the self-report, or of printed text, that declare a proxy."""
@@ -23,11 +59,11 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     for prose in evidence.self_report:
         if (match := _DECLARES.search(prose.text)) is not None:
             found.append(fact("proxy_declared", prose.cell, None, _line(prose.text, match), word=match[0].lower()))
-    for cell, output in evidence.outputs():
-        if output.kind != "error" and (match := _DECLARES.search(output.text[:20000])) is not None:
-            found.append(
-                fact("proxy_declared", cell.id, output.index, _line(output.text[:20000], match), word=match[0].lower())
-            )
+    for cell, output, text, low in evidence.texts:
+        for window in windows(text, low, _KEYS) if output.kind != "error" else ():
+            if (match := _DECLARES.search(window)) is not None:
+                found.append(fact("proxy_declared", cell.id, output.index, _line(window, match), word=match[0].lower()))
+                break
     return found
 
 

@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from reclaim_nb.grading import mentions as m
-from reclaim_nb.grading.evidence import Cell, Evidence, Output
+from reclaim_nb.grading.evidence import Evidence, Output
 from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.scan import windows
 from reclaim_nb.grading.vocabulary import target_words
 from reclaim_nb.papers.card import PaperCard
 
@@ -31,35 +32,74 @@ _RAISED = re.compile(
     re.MULTILINE,
 )
 
+_KEYS = (
+    "error",
+    "exception",
+    "traceback",
+    "no module",
+    "no matching",
+    "could not",
+    "failed",
+    "fault",
+    "dumped",
+    "killed",
+    "not found",
+    "forbidden",
+    "unauthori",
+    "gated",
+    "mismatch",
+    "no space",
+    "quota",
+    "not known",
+    "unreachable",
+    "resolution",
+    "out of memory",
+    "fatal",
+    "undefined symbol",
+    "glibc",
+    "cannot open",
+    "insufficient",
+    "no kernel image",
+    "ninja",
+    "incompatible",
+    "different python",
+    "not compiled",
+    "make: ***",
+    "restricted",
+    "requires a",
+    "size changed",
+    "interrupt",
+)
+_ABSENT = ("nan", "inf", "none", "null", "n/a")
+
 
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
     """Find errors by kind, errors in cells that ended well, and metrics that are NaN, infinite or absent."""
     words = target_words(card)
-    found = []
-    for cell, output in evidence.outputs():
+    found: list[Fact] = []
+    for cell, output, text, low in evidence.texts:
         if output.after_stop:
             continue
-        text = "\n".join(piece[-20000:] for _, piece in output.pieces)
-        kind = None
-        if (match := _ASSET.search(text)) is not None and _is_failure(cell, output, text):
-            kind = "asset_failure"
-        elif (match := _ENVIRONMENT.search(text)) is not None and _is_failure(cell, output, text):
-            kind = "environment_failure"
-        if kind is not None and match is not None:
-            found.append(fact(kind, cell.id, output.index, _line(text, match), order=cell.order))
-        raised = _RAISED.search(text) if output.kind in ("stream", "log") else None
-        if raised is not None and cell.status == "ok":
-            found.append(fact("masked_failure", cell.id, output.index, _line(text, raised), order=cell.order))
+        kind = raised = None
+        for window in windows(text, low, _KEYS):
+            if kind is None and (match := _ASSET.search(window)) is not None and _is_failure(output, window):
+                kind = fact("asset_failure", cell.id, output.index, _line(window, match), order=cell.order)
+            elif kind is None and (match := _ENVIRONMENT.search(window)) is not None and _is_failure(output, window):
+                kind = fact("environment_failure", cell.id, output.index, _line(window, match), order=cell.order)
+            if raised is None and output.kind in ("stream", "log") and cell.status == "ok":
+                if (match := _RAISED.search(window)) is not None:
+                    raised = fact("masked_failure", cell.id, output.index, _line(window, match), order=cell.order)
+        found.extend(one for one in (kind, raised) if one is not None)
         if output.kind == "error":
             found.append(fact("error", cell.id, output.index, text[-300:], name=output.name, order=cell.order))
-        if output.length <= 65536:
-            for _, absent, label in m.absent(text):
+        for window in windows(text, low, _ABSENT, around=0):
+            for _, absent, label in m.absent(window):
                 if words.names(label) or words.transform(label) is not None:
                     found.append(fact("not_a_number", cell.id, output.index, absent, label=" ".join(label)))
     return found
 
 
-def _is_failure(cell: Cell, output: Output, text: str) -> bool:
+def _is_failure(output: Output, text: str) -> bool:
     return (
         output.kind == "error"
         or output.name == "stderr"

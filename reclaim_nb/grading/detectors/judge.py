@@ -7,6 +7,7 @@ from typing import Any
 
 from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.scan import windows
 from reclaim_nb.papers.card import PaperCard
 
 _WHO = r"(?:grad(?:er|ing)|judge|review(?:er|ing)|evaluat(?:or|ing)|audit(?:or|ing)|assess(?:or|ing)|verifier|llm|language model|ai model|assistant|system prompt|scor(?:er|ing) model|examiner)"
@@ -23,16 +24,53 @@ _ADDRESS = re.compile(
     r"|<\|?(?:im_start|system|/?inst|assistant)\|?>|\[/?INST\]|BEGIN SYSTEM|###\s*(?:system|instruction)",
     re.IGNORECASE,
 )
-_SCANNED = 65536
+_KEYS = (
+    "grader",
+    "grading",
+    "judge",
+    "review",
+    "evaluator",
+    "evaluating",
+    "auditor",
+    "auditing",
+    "assessor",
+    "assessing",
+    "verifier",
+    "llm",
+    "language model",
+    "ai model",
+    "assistant",
+    "system prompt",
+    "examiner",
+    "scorer",
+    "scoring model",
+    "ignore",
+    "disregard",
+    "forget",
+    "override",
+    "outcome",
+    "verdict",
+    "grade",
+    "mark ",
+    "im_start",
+    "inst]",
+    "<|",
+    "/inst",
+    "begin system",
+    "### ",
+    "as reproduced",
+    "attempt as",
+    "score of",
+)
 
 
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
     """Find outputs, hidden text and code comments that speak to a grader."""
     found = []
-    for cell, output in evidence.outputs():
-        for text in (*(piece[:_SCANNED] for _, piece in output.pieces), output.hidden):
-            if text and (match := _ADDRESS.search(text)) is not None:
-                found.append(fact("addressed_judge", cell.id, output.index, _line(text, match)))
+    for cell, output, text, low in evidence.texts:
+        for window in windows(text, low, _KEYS):
+            if (match := _ADDRESS.search(window)) is not None:
+                found.append(fact("addressed_judge", cell.id, output.index, _line(window, match)))
                 break
     for cell in evidence.executed:
         for comment in re.findall(r"#[^\n]*|\"\"\".*?\"\"\"|'''.*?'''", cell.source, re.DOTALL):

@@ -20,10 +20,10 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     if not removed:
         return []
     found = []
-    for cell, output in evidence.outputs():
+    for cell, output, text, _ in evidence.texts:
         if output.after_stop:
             continue
-        for match in _MISSING.finditer(output.text[-20000:]):
+        for match in _MISSING.finditer(text[-20000:]):
             name = next(group for group in match.groups() if group)
             stem = name.replace("\\", "/").rsplit("/", 1)[-1]
             for path in removed:

@@ -22,7 +22,7 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
         return []
     found = []
     for c in candidates(evidence, card):
-        if "reference" in c.against or (c.strength < 2 and not c.matches and not c.number.alone):
+        if "reference" in c.against:
             continue
         printed = c.number.n
         if printed is not None and printed != wanted:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reclaim_nb.grading.lineage import flow as f
-from reclaim_nb.grading.lineage.flow import UNKNOWN, Flow
-from reclaim_nb.grading.lineage.records import Emission, Records
+from reclaim_nb.grading.lineage.flow import UNKNOWN, Flow, replace
+from reclaim_nb.grading.lineage.records import Call, Emission, Records
 from reclaim_nb.grading.lineage.walker import Walker
 from reclaim_nb.grading.vocabulary import tokens
 
@@ -51,6 +51,10 @@ class Lineage:
         self.records: Records = walker.records
         self.order = order
         self.finished = walker.steps <= walker.limit
+        self._given: dict[str, tuple[dict[Decimal, list[str]], set[Decimal]]] = {}
+        self._calls: dict[str, list[Call]] = {}
+        for call in self.records.calls:
+            self._calls.setdefault(call.cell, []).append(call)
 
     def origin(self, cell_id: str, text: str, line: str, column: int, words: tuple[str, ...] = ()) -> Origin:
         """Return where a printed number comes from.
@@ -76,9 +80,42 @@ class Lineage:
                 flow = f.joined(flow, other.flow) if other.flow is not flow else flow
             names = tuple(dict.fromkeys(name for origin in chosen for name in origin.flow.names))
             return Origin(replace(flow, names=names), True, all(origin.written for origin in chosen), chosen[0].line)
+        echoed = self._echoed(cell_id, value, line)
+        if echoed is not None:
+            return Origin(echoed)
         if cell_id in self.records.opaque or not emissions:
             return Origin(UNKNOWN)
         return Origin(f.merged(flow for emission in emissions for flow in emission.flows) if emissions else UNKNOWN)
+
+    def _echoed(self, cell_id: str, value: Decimal | None, line: str) -> Flow | None:
+        """Return a literal that was handed to unseen code of the cell and that the number repeats, if there is one."""
+        digits = len(value.normalize().as_tuple().digits) if value is not None else 0
+        if value is None or digits < 2:
+            return None
+        texts, bare = self._given_to_calls(cell_id)
+        if digits >= 3 and value in bare:
+            return _written(value)
+        return _written(value) if any(_shares_word(text, line) for text in texts.get(value, ())) else None
+
+    def _given_to_calls(self, cell_id: str) -> tuple[dict[Decimal, list[str]], set[Decimal]]:
+        """Return the numbers in texts, and the bare numbers, that a cell's source hands to code that was not seen."""
+        if cell_id not in self._given:
+            texts: dict[Decimal, list[str]] = {}
+            bare: set[Decimal] = set()
+            for call in self._calls.get(cell_id, ()):
+                for flow in (*call.args, *call.keywords.values()):
+                    for text in flow.parts or ():
+                        for number in f.numbers_in(text) if isinstance(text, str) else ():
+                            texts.setdefault(number, []).append(str(text))
+                    if flow.kinds == {f.LITERAL} and flow.parts is None:
+                        bare.update(flow.literals)
+            self._given[cell_id] = texts, bare
+        return self._given[cell_id]
+
+
+def _shares_word(text: str, line: str) -> bool:
+    words = set(tokens(text))
+    return not words or bool(words & set(tokens(line)))
 
 
 def _number(text: str) -> Decimal | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from reclaim_nb.grading.lineage import calls as known
 from reclaim_nb.grading.lineage import flow as f
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.lineage.records import Call, Handed
 from reclaim_nb.grading.lineage.shell import Shell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
@@ -144,7 +143,7 @@ class Calling(Shell):
         start = fields.get("__init__")
         if start is not None and start.function is not None and start.function.node is not None:
             holder = {"self": own}
-            bound = replace(start.function, owner=own)
+            bound = start.function.bound(own)
             saved = self.scopes
             self.run_function(bound, args, keywords, ast.Call(func=ast.Name(id="__init__"), args=[], keywords=[]))
             self.scopes = saved
@@ -167,8 +166,15 @@ class Calling(Shell):
     def _library(self, name: str, node: ast.Call, args: list[Flow], keywords: dict[str, Flow]) -> Flow:
         name = known.canonical(name)
         values = [*args, *keywords.values()]
-        if name.startswith("builtins."):
+        if name.startswith("builtins.") and "." not in name[9:]:
             return self._builtin(name[9:], node, args, keywords)
+        name = name.removeprefix("builtins.")
+        if name == "collections.namedtuple()":
+            return self._named_tuple(node, args, keywords)
+        if name == "collections.namedtuple" and len(args) > 1:
+            names = args[1].text or " ".join(item.text or "" for item in args[1].items or ())
+            fields = {one: EMPTY for one in names.replace(",", " ").split()}
+            return Flow(function=Function("namedtuple", dotted="collections.namedtuple()"), fields=fields)
         if name.startswith("attempt."):
             return self._attempt(name[8:], node, args, keywords)
         self._note_call(name, node, args, keywords)
@@ -181,6 +187,8 @@ class Calling(Shell):
             value, target = (args[place] for place in known.WRITERS[name])
             self.write_file(target, value, add=False)
             return EMPTY
+        if name.startswith("yaml.") and args and (text := args[0].text) is not None and set(text) & set(":\n{"):
+            return self.parse_json(text)
         if name in known.READERS and args:
             content = (
                 self.read_file(args[0])
@@ -254,6 +262,11 @@ class Calling(Shell):
             result = f.opaque(values, self.current)
             return replace(result, marks=result.marks | {"data", "loader"} | self._call_marks(name, args, keywords))
         return self._unseen(node, name, values, args, keywords)
+
+    def _named_tuple(self, node: ast.Call, args: list[Flow], keywords: dict[str, Flow]) -> Flow:
+        names = list(self.value(node.func).fields or {})
+        fields = {**dict(zip(names, args, strict=False)), **keywords}
+        return replace(f.merged([*args, *keywords.values()]), fields=fields, items=tuple(args))
 
     def _moving(self, last: str, args: list[Flow], keywords: dict[str, Flow], name: str = "") -> Flow:
         values = [*args, *(value for key, value in keywords.items() if key not in ("sep", "encoding", "errors"))]
@@ -364,6 +377,10 @@ class Calling(Shell):
         if name == "len":
             if isinstance(first.const, str):
                 return f.constant(len(first.const), self.current)
+            if first.kinds <= {f.LITERAL} and (first.kinds or first.items is not None):
+                # How many values were written down is as much written down as they are.
+                count = len(first.items) if first.items is not None and not self.loops else f.NOTHING
+                return Flow(frozenset({f.LITERAL}), const=count)
             return f.opaque(args, self.current)
         if name == "getattr" and len(args) > 1 and args[1].text is not None:
             found = (first.fields or {}).get(args[1].text)
@@ -543,12 +560,14 @@ class Calling(Shell):
         if name == "submit":
             value = args[0] if args else keywords.get("value", EMPTY)
             self.records.handed.append(Handed(self.current, node.lineno, value))
-            return EMPTY
+            return f.text_flow(["handed in ", value, "; the attempt ends after this cell"])
         if name == "read_paper":
             return Flow(frozenset({f.PAPER}), cells=frozenset({self.current}))
         if name == "check_anchor":
             self.records.anchors.append((self.current, args[0].text if args else None))
-            return UNKNOWN
+            # The answer repeats the value it was given.
+            given = [*args[1:], *(value for key, value in keywords.items() if key == "value")]
+            return f.merged([Flow(marks=frozenset({"anchor"})), *given]) if given else UNKNOWN
         if name.startswith("release"):
             return Flow(frozenset({f.RELEASE}), path="?", names=("release",))
         return UNKNOWN

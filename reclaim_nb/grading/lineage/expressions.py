@@ -7,12 +7,11 @@ import json
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.calling import Calling
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
 
 _FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -77,7 +76,7 @@ class Expressions(Calling):
             field = base.fields[node.attr]
             if field.function is not None and field.function.node is not None and field.function.owner is None:
                 owner = base if base.function is None else None
-                field = replace(field, function=replace(field.function, owner=owner))
+                field = replace(field, function=field.function.bound(owner))
             return replace(field, names=names, marks=field.marks | base.marks)
         if node.attr in (
             "T",

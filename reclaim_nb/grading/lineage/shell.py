@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import replace
 
 from reclaim_nb.grading.lineage import flow as f
-from reclaim_nb.grading.lineage.flow import EMPTY, Flow
+from reclaim_nb.grading.lineage.flow import EMPTY, Flow, replace
 from reclaim_nb.grading.lineage.records import Command, Emission
 from reclaim_nb.grading.lineage.state import State
 from reclaim_nb.grading.words import words
@@ -198,7 +197,7 @@ class Shell(State):
         if program in ("perl", "node", "ruby", "Rscript", "php") and "-e" in words:
             code = words[words.index("-e") + 1] if words.index("-e") + 1 < len(words) else ""
             if _INLINE_NUMBERS.search(code):
-                return self.text_content(code)
+                return replace(self.text_content(code), parts=None, const=f.NOTHING)
         return self._program()
 
     def _mover(
@@ -213,7 +212,7 @@ class Shell(State):
         if document is not None:
             return self.text_content(document)
         if program in ("awk", "gawk") and any("BEGIN" in word for word in words) and piped is EMPTY and len(words) <= 2:
-            return self.text_content(" ".join(words[1:]))
+            return replace(self.text_content(" ".join(words[1:])), parts=None, const=f.NOTHING)
         sources = []
         for word in words[1:]:
             if word.startswith("-"):

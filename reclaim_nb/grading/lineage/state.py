@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
 
 from reclaim_nb.grading.lineage import flow as f
-from reclaim_nb.grading.lineage.flow import EMPTY, Flow, Function
+from reclaim_nb.grading.lineage.flow import EMPTY, Flow, Function, replace
 from reclaim_nb.grading.lineage.records import Emission, Records
 from reclaim_nb.grading.lineage.syntax import parse, plain_python
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.expressions import Expressions
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
 from reclaim_nb.grading.lineage.records import Comparison, Emission, Patch, Setting
 from reclaim_nb.grading.lineage.syntax import CellCode, read_cell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
@@ -179,6 +178,9 @@ class Walker(Expressions):
         dotted = self.dotted(target.value)
         if dotted in ("sys.modules",) or (dotted and dotted.endswith(".__dict__")):
             self._patch(target, f"{dotted.removesuffix('.__dict__')}.{path[0]}", value, imported=True)
+        if isinstance(root, ast.Call) and _name(root.func) in ("globals", "locals", "vars") and path[-1] is not None:
+            self.bind(path[-1], value)
+            return
         if not isinstance(root, ast.Name):
             return
         held = self.lookup(root.id) or EMPTY

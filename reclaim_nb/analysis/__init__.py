@@ -1,0 +1,1 @@
+"""Many attempts as frames, statistics, figures and a report. Needs the extra ``reclaim-nb[analysis]``."""

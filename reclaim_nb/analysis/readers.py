@@ -1,0 +1,189 @@
+"""What the frames need of each attempt beyond its index row: read once from its files, then kept in the index."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from reclaim_nb.analysis.importing import BUNDLE
+from reclaim_nb.record.clock import seconds_between
+from reclaim_nb.record.events import Event, decode
+from reclaim_nb.record.folder import AttemptFolder
+from reclaim_nb.record.index import IMPORTED, Derived, read_imported
+from reclaim_nb.record.reader import first_event, last_event
+
+_HEAD = re.compile(rb'\{"seq":\d+,"time":"[^"]*","prev":"[0-9a-f]{64}","kind":"([a-z_]+)"')
+_WANTED = frozenset({b"attempt", b"cell", b"cell_end", b"tool"})
+
+FACTS = (
+    *("label", "model", "conditions", "again", "network", "card_sha256", "arxiv", "area", "band", "need_hours"),
+    *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd", "submission"),
+)
+CELLS = (
+    *("cell", "position", "cell_type", "author", "turn", "status", "started", "ended", "at_seconds", "held_seconds"),
+    *("charged_seconds", "hours", "messages", "gaps", "source_chars", "anchors", "submits"),
+)
+VERDICTS = (
+    *("file", "grader", "grader_version", "model", "outcome", "cause", "contributing", "value", "place"),
+    *("strict_place", "tolerances", "self_report", "flags", "score", "mode", "written"),
+)
+
+
+def _facts(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
+    if _is_imported(folder):
+        given = read_imported(folder)
+        facts = {**given.get("facts", {}), "model": given["row"].get("model"), "label": given["row"].get("agent")}
+        yield tuple(_plain(facts.get(name)) for name in FACTS)
+        return
+    spec = first_event(folder.stream).data["spec"]
+    card = spec["card"]
+    last = last_event(folder.stream)
+    end = last.data if last is not None and last.kind == "end" else {}
+    usage, submission = end.get("usage") or {}, end.get("submission")
+    facts = {
+        "label": spec["agent"]["name"],
+        "model": spec["agent"].get("model"),
+        "conditions": "+".join(sorted(spec.get("conditions") or ())),
+        "again": spec.get("again", 1),
+        "network": spec["kernel"].get("network"),
+        "card_sha256": spec.get("card_sha256"),
+        "arxiv": card.get("arxiv"),
+        "area": card.get("area"),
+        "need_hours": (card.get("need") or {}).get("hours"),
+        "submission": None if submission is None else json.dumps(submission.get("value")),
+        **{name: usage.get(name) for name in ("wall_clock_seconds", "held_seconds", "charged_seconds")},
+        **{name: usage.get(name) for name in ("turns", "tokens", "usd")},
+    }
+    yield tuple(_plain(facts.get(name)) for name in FACTS)
+
+
+def _cells(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
+    for cell in _calls(folder) if _is_imported(folder) else _recorded_cells(folder):
+        yield tuple(_plain(cell.get(name)) for name in CELLS)
+
+
+def _recorded_cells(folder: AttemptFolder) -> list[dict[str, Any]]:
+    cells: dict[str, dict[str, Any]] = {}
+    began = None
+    for event in _events(folder):
+        data = event.data
+        if event.kind == "attempt":
+            began = event.time
+        elif event.kind == "cell":
+            source = data.get("source")
+            cells[str(data["cell"])] = {
+                **{name: data.get(name) for name in ("cell", "cell_type", "author", "turn")},
+                "position": len(cells),
+                "source_chars": len(source) if isinstance(source, str) else None,
+                "anchors": 0,
+                "submits": 0,
+            }
+        elif (cell := cells.get(str(data.get("cell")))) is not None:
+            if event.kind == "cell_end":
+                names = ("status", "started", "ended", "held_seconds", "charged_seconds", "messages", "gaps")
+                cell |= {name: data.get(name) for name in names}
+                cell["hours"] = (data.get("meter") or {}).get("hours")
+                if began is not None and data.get("started"):
+                    cell["at_seconds"] = seconds_between(began, data["started"])
+            elif data.get("name") == "check_anchor":
+                cell["anchors"] += 1
+            elif data.get("name") == "submit":
+                cell["submits"] += 1
+    return list(cells.values())
+
+
+def _events(folder: AttemptFolder) -> Iterator[Event]:
+    """Yield the few events that make up cells; the messages between them are passed over without being read."""
+    with open(folder.stream, "rb") as file:
+        for line in file:
+            head = _HEAD.match(line)
+            if head is None or head[1] not in _WANTED:
+                continue
+            try:
+                yield decode(line)
+            except ValueError:
+                continue  # what a dying runner left
+
+
+def _calls(folder: AttemptFolder) -> Iterator[dict[str, Any]]:
+    """Yield the tool calls of an imported run as if each were a cell."""
+    path = folder.path / BUNDLE
+    if not path.exists():
+        return
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            events = json.load(file).get("events") or []
+    except (EOFError, zlib.error) as problem:
+        raise ValueError(f"{path}: not a whole bundle") from problem
+    open_calls: list[dict[str, Any]] = []
+    at = hours = 0.0
+    number = 0
+    for event in events:
+        kind = event.get("kind")
+        if kind == "call_start":
+            text = event.get("command") or json.dumps(event.get("args") or {})
+            open_calls.append(
+                {
+                    "cell": f"call-{number}",
+                    "position": number,
+                    "cell_type": "code",
+                    "author": "agent",
+                    "turn": event.get("round_index"),
+                    "source_chars": len(str(text)),
+                    "submits": int(event.get("tool_name") in ("finish", "submit", "final_report")),
+                    "anchors": 0,
+                }
+            )
+            number += 1
+        elif kind == "call_result" and open_calls:
+            call = open_calls.pop(0)
+            seconds, cost = float(event.get("duration_s") or 0), float(event.get("cost_h100") or 0)
+            failed = event.get("ok") is False or event.get("rc") not in (None, 0)
+            hours += cost
+            yield call | {
+                "status": "error" if failed else "ok",
+                "at_seconds": at,
+                "held_seconds": seconds,
+                "charged_seconds": cost * 3600,
+                "hours": hours,
+            }
+            at += seconds
+    for call in open_calls:
+        yield call | {"status": "not_run", "at_seconds": at}
+
+
+def _verdicts(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
+    for path in folder.verdicts():
+        try:
+            verdict = json.loads(path.read_text("utf-8"))
+            written = path.stat().st_mtime_ns
+        except (OSError, ValueError):
+            continue
+        if isinstance(verdict, dict):
+            report = verdict.get("self_report")
+            facts = {
+                **{name: verdict.get(name) for name in VERDICTS},
+                "file": path.name,
+                "contributing": "+".join(map(str, verdict.get("contributing") or ())),
+                "flags": ";".join(map(str, verdict.get("flags") or ())),
+                "self_report": report.get("outcome") if isinstance(report, dict) else None,
+                "written": written,
+            }
+            yield tuple(_plain(facts[name]) for name in VERDICTS)
+
+
+def _is_imported(folder: AttemptFolder) -> bool:
+    return not folder.stream.exists() and (folder.path / IMPORTED).exists()
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float) else json.dumps(value)
+
+
+FACTS_TABLE = Derived("facts", 1, FACTS, "record", _facts)
+CELLS_TABLE = Derived("cells", 1, CELLS, "record", _cells)
+VERDICTS_TABLE = Derived("verdicts", 1, VERDICTS, "verdicts", _verdicts)

@@ -1,0 +1,136 @@
+"""The pool of one machine: done once, done whole, whoever is killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from batch_helpers import check_final, first, kill_hard, output_of, quick_plan, start_pool, table, wait_until
+
+from reclaim_nb.batch.plan import declare
+from reclaim_nb.batch.pool import run_plan
+from reclaim_nb.batch.settle import look, settle
+from reclaim_nb.errors import AttemptError
+from reclaim_nb.record.folder import is_held
+from reclaim_nb.record.index import Index
+
+EXPECTED = {"constant": ("submitted", "disqualified", "C12"), "nothing": ("agent_stopped", "not_reproduced", "C03")}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a runs folder in which the quick plan was carried out undisturbed."""
+    runs = tmp_path_factory.mktemp("batch") / "runs"
+    progress = run_plan(quick_plan(), runs, slots=2)
+    assert (progress.done, progress.problems) == (4, {})
+    return runs
+
+
+def test_a_batch_gives_every_declared_attempt_its_verdict(made: Path) -> None:
+    rows = table(made)
+    assert len(rows) == 4
+    for path, *rest in rows:
+        assert tuple(rest) == EXPECTED[path.split("/")[3]], path
+    check_final(quick_plan(), made)
+
+
+def test_a_second_run_makes_nothing_new(made: Path) -> None:
+    def stamps() -> dict[str, int]:
+        names = ("stream.jsonl", "attempt.ipynb", "verdict.")
+        return {str(p): p.stat().st_mtime_ns for p in made.rglob("*") if p.name.startswith(names)}
+
+    before = stamps()
+    progress = run_plan(quick_plan(), made, slots=2)
+    assert progress.done == progress.total == 4 and not progress.seconds
+    assert stamps() == before
+
+
+def test_more_repeats_add_and_another_setting_is_refused_by_name(made: Path) -> None:
+    with pytest.raises(AttemptError, match=r"settings\.turns"):
+        run_plan(quick_plan(settings={"kernel": "local", "abandon_seconds": 60, "turns": 3}), made)
+    assert len(table(made)) == 4
+
+
+def test_only_one_pool_works_on_a_batch(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"])
+    pool = start_pool(plan, runs)
+    try:
+        wait_until(lambda: list(runs.rglob("stream.jsonl")))
+        with pytest.raises(AttemptError, match="a pool is at work"):
+            run_plan(plan, runs)
+    finally:
+        pool.wait(timeout=120)
+    lines = output_of(plan, runs).read_text().splitlines()
+    assert pool.returncode == 0, lines
+    assert json.loads(lines[-1])["done"] == 2
+    check_final(plan, runs)
+
+
+def test_a_fault_of_the_harness_is_made_again_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = quick_plan(papers=["small/adam-nonconvergence-toy"], agents=["replay"])
+    one = first(plan, runs)
+    pool = start_pool(plan, runs)
+    wait_until(lambda: any("cell_end" in p.read_text() for p in runs.rglob("stream.jsonl")))
+    kill_hard(pool, runs)
+    for box in Path("/tmp").glob("reclaim-????????"):
+        if one_box(box, runs):
+            shutil.rmtree(box)
+    state = settle(one, plan.retries)
+    assert (state.reason, state.makings, state.final) == ("submitted", 2, True)
+    assert one.folder(2).path.name == "01-2"
+    reasons = [row.reason for row in Index(runs).rows()]
+    assert reasons == ["infrastructure_error", "submitted"]
+    check_final(plan, runs)
+
+
+def wait_for_attempts(pool: subprocess.Popen[bytes], runs: Path, number: int) -> None:
+    """Wait until a pool has begun so many attempts, or has ended."""
+    wait_until(lambda: len(list(runs.rglob("stream.jsonl"))) >= number or pool.poll() is not None)
+
+
+def one_box(box: Path, runs: Path) -> bool:
+    """Tell whether a box belongs to an attempt below a runs folder."""
+    try:
+        facts = json.loads((box / "kernel.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return facts.get("attempt") in {row.id for row in Index(runs).rows()}
+
+
+@pytest.mark.parametrize("whole_tree", [True, False], ids=["runners-too", "pool-alone"])
+def test_a_killed_batch_is_gone_on_with_and_gives_the_same_table(tmp_path: Path, made: Path, whole_tree: bool) -> None:
+    runs = tmp_path / "runs"
+    chance = random.Random(7)
+    for _ in range(2):
+        pool = start_pool(quick_plan(), runs)
+        wait_for_attempts(pool, runs, chance.randint(1, 3))
+        kill_hard(pool, runs if whole_tree else None)
+    progress = run_plan(quick_plan(), runs, slots=2)
+    assert (progress.done, progress.problems) == (4, {})
+    check_final(quick_plan(), runs)
+    final = {}
+    for one in declare(quick_plan(), runs):
+        state = look(one, 2)
+        assert state is not None
+        final[one.key] = state.reason
+    assert final == {path.partition("/")[2]: reason for path, reason, *_ in table(made)}
+
+
+def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = quick_plan()
+    pool = start_pool(plan, runs, slots=1)
+    wait_until(lambda: list(runs.rglob("stream.jsonl")))
+    pool.send_signal(signal.SIGTERM)
+    pool.wait(timeout=60)
+    assert pool.returncode == 4
+    assert not any(is_held(one.folder()) for one in declare(plan, runs))
+    assert run_plan(plan, runs, slots=2).done == 4
+    check_final(plan, runs)
