@@ -1,0 +1,106 @@
+import { NotebookPanel } from '@jupyterlab/notebook';
+import { Contents } from '@jupyterlab/services';
+import { IDisposable } from '@lumino/disposable';
+
+const SOONEST = 400;
+/** A reload waits at least this many times the duration of the one before, so that large notebooks stay usable. */
+const SHARE = 2;
+const AT_END = 60; // pixels from the end that still count as being there
+
+/**
+ * Keeps a notebook that is being written up to date with the file.
+ *
+ * It never reloads what somebody has changed, what a kernel is at work on, or what is not newer than what is shown.
+ */
+export class Follower implements IDisposable {
+  constructor(
+    private _panel: NotebookPanel,
+    private _contents: Contents.IManager,
+    private _reloaded: () => void
+  ) {}
+
+  get isDisposed(): boolean {
+    return this._disposed;
+  }
+
+  /** How often the view was brought up to date, for tests and for the curious. */
+  count = 0;
+
+  /** Something was written; bring the view up to date as soon as that is cheap. */
+  soon(): void {
+    this._wanted = true;
+    if (this._timer === 0 && !this._busy && !this._disposed) {
+      const wait = Math.max(0, this._next - performance.now());
+      this._timer = window.setTimeout(() => void this._reload(), wait);
+    }
+  }
+
+  dispose(): void {
+    this._disposed = true;
+    window.clearTimeout(this._timer);
+  }
+
+  private async _reload(): Promise<void> {
+    this._timer = 0;
+    this._wanted = false;
+    this._busy = true;
+    const began = performance.now();
+    try {
+      if (await this._due()) {
+        await this._revert();
+        this.count += 1;
+        this._reloaded();
+      }
+    } catch (problem) {
+      console.debug('reclaim: the notebook could not be read again', problem);
+      this._wanted = true; // the file may just be being replaced
+    }
+    this._busy = false;
+    this._next = performance.now() + Math.max(SOONEST, SHARE * (performance.now() - began));
+    if (this._wanted) {
+      this.soon();
+    }
+  }
+
+  private async _due(): Promise<boolean> {
+    const { context, sessionContext } = this._panel;
+    if (this._disposed || this._panel.isDisposed || !context.isReady || context.model.dirty) {
+      return false;
+    }
+    if (sessionContext.session?.kernel?.status === 'busy') {
+      return false;
+    }
+    const now = await this._contents.get(context.path, { content: false });
+    const shown = context.contentsModel?.last_modified ?? '';
+    const newer = Date.parse(now.last_modified) > Date.parse(shown) || now.size !== context.contentsModel?.size;
+    return newer && !this._disposed && !context.model.dirty;
+  }
+
+  private async _revert(): Promise<void> {
+    const notebook = this._panel.content;
+    const active = notebook.activeCell?.model.id ?? null;
+    const outer = notebook.outerNode ?? notebook.node;
+    const top = outer.scrollTop;
+    const followsEnd = outer.scrollHeight - top - outer.clientHeight < AT_END;
+    await this._panel.context.revert();
+    if (this._panel.isDisposed) {
+      return;
+    }
+    const index = notebook.widgets.findIndex(cell => cell.model.id === active);
+    if (followsEnd && notebook.widgets.length > 0) {
+      notebook.activeCellIndex = notebook.widgets.length - 1;
+      await notebook.scrollToItem(notebook.widgets.length - 1, 'end');
+    } else {
+      if (index >= 0) {
+        notebook.activeCellIndex = index;
+      }
+      outer.scrollTop = top;
+    }
+  }
+
+  private _timer = 0;
+  private _next = 0;
+  private _wanted = false;
+  private _busy = false;
+  private _disposed = false;
+}
