@@ -153,5 +153,5 @@ export function cellSeconds(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) {
     return '';
   }
-  return seconds < 60 ? `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s` : span(seconds / 3600);
+  return span(seconds / 3600);
 }

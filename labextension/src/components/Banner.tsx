@@ -254,7 +254,7 @@ export class Banner extends React.Component<
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span title="hours the experiment takes by audit: the mark on the bar">
             need {span(paper?.need_hours)}
-            {ofNeed === null ? '' : ` · ${ofNeed} of it spent`}
+            {ofNeed === null ? '' : `, spent ${ofNeed}`}
           </span>
           <span title={ending ?? ''}>{attempt.reason ? `ended: ${words(attempt.reason)}` : words(attempt.state)}</span>
         </div>
@@ -361,7 +361,7 @@ function why(verdict: IVerdict | null, detail: IDetail): string {
 
 function ratio(part: string | null | undefined, whole: string | null | undefined): string | null {
   const value = Number(part ?? NaN) / Number(whole ?? NaN);
-  return Number.isFinite(value) ? `${value < 0.1 ? '<0.1' : value < 10 ? value.toFixed(1) : Math.round(value)} ×` : null;
+  return Number.isFinite(value) ? `${value < 0.1 ? '<0.1' : value < 10 ? value.toFixed(1) : Math.round(value)} × of it` : null;
 }
 
 function cut(text: string): string {

@@ -93,6 +93,7 @@ export class AttemptView implements IDisposable {
     }
     this._disposed = true;
     views.delete(this.panel);
+    this._size?.disconnect();
     this._follow?.dispose();
     this._follower.dispose();
     this._draw.dispose();
@@ -117,8 +118,12 @@ export class AttemptView implements IDisposable {
       return; // some other notebook of that name
     }
     this.panel.addClass('jp-mod-reclaim-attempt');
+    const [, , paper, agent, repeat] = this._path.split('/');
+    // The label stays: the lab takes another one as the wish to rename the file.
+    this.panel.title.caption = `${paper}, ${agent}, ${repeat}\n${context.path}`;
     this._banner.addClass('jp-reclaim-BannerWidget');
     this.panel.contentHeader.addWidget(this._banner);
+    this._size = new ResizeObserver(() => this._fit());
     context.model.stateChanged.connect((_, change) => {
       if (change.name === 'dirty') {
         void this._draw.invoke();
@@ -135,6 +140,7 @@ export class AttemptView implements IDisposable {
   /** A record is read: its cells take no typing. That is a state of this view, not of the document. */
   private _protect(): void {
     for (const cell of this.panel.content.widgets) {
+      cell.syncEditable = false; // else it would be written into the cell's metadata
       cell.readOnly = true;
     }
   }
@@ -227,8 +233,6 @@ export class AttemptView implements IDisposable {
       errors: code.filter(cell => factsOf(cell)?.status === 'error').length
     };
     this._state = { ...this._state, changed, cells };
-    this._banner.node.dataset.path = this._path;
-    (this._banner as any).update();
     this._render();
     void this._mark.invoke();
   }
@@ -249,6 +253,24 @@ export class AttemptView implements IDisposable {
     const banner = <Banner state={state} actions={actions} trans={this._options.trans} />;
     (this._banner as any).render = () => banner;
     this._banner.update();
+    void this._banner.renderPromise?.then(() => {
+      const inner = this._banner.node.firstElementChild;
+      if (inner !== null && inner !== this._sized) {
+        this._sized = inner;
+        this._size?.disconnect();
+        this._size?.observe(inner);
+      }
+    });
+  }
+
+  /** The header gives a widget the height that its style asks for, so the style follows what React has drawn. */
+  private _fit(): void {
+    const height = `${Math.ceil(this._sized?.getBoundingClientRect().height ?? 0)}px`;
+    const { style } = this._banner.node;
+    if (!this._disposed && style.minHeight !== height) {
+      style.minHeight = style.maxHeight = height;
+      this.panel.contentHeader.fit();
+    }
   }
 
   private _markCited(): void {
@@ -261,6 +283,8 @@ export class AttemptView implements IDisposable {
   }
 
   private _banner: ReactWidget;
+  private _size: ResizeObserver | null = null;
+  private _sized: Element | null = null;
   private _gutter: Gutter;
   private _follower: Follower;
   private _follow: IDisposable | null = null;
