@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from reclaim_nb.commands import agents, attempt, batch, demo, exits, machine, papers, record
+from reclaim_nb.commands import agents, analysis, attempt, batch, demo, exits, machine, papers, record
 
 app = typer.Typer(
     name="reclaim",
@@ -30,6 +30,9 @@ app.command(short_help="Grade an attempt from its record.")(record.grade)
 app.command(short_help="List attempts: state, spend, outcome.")(record.status)
 app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
+app.command(short_help="Report on attempts: notebook, page, tables, figures.")(analysis.report)
+app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
+app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
 app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
 app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
@@ -61,8 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: words after ``reclaim``; default: the process's own.
     """
     from reclaim_nb.errors import ReclaimError
+    from reclaim_nb.quick import spare_the_grammar
 
-    _spare_the_grammar()
+    spare_the_grammar()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a replaced stream may have no such method
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -74,16 +78,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return exits.from_typer(end.code)
     return exits.DONE
-
-
-def _spare_the_grammar() -> None:
-    """Keep jsonschema from compiling a grammar that nothing here uses.
-
-    Where jupyter_server is installed, ``import nbformat`` imports ``rfc3987_syntax`` by way of jsonschema's format
-    checks, and that module compiles a grammar for two to three CPU seconds. nbformat checks no formats; None makes the
-    import fail at once, which jsonschema expects and passes over.
-    """
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -25,3 +25,7 @@ class KernelError(ReclaimError):
 
 class AttemptError(ReclaimError):
     """An attempt cannot be started, resumed or graded as asked."""
+
+
+class AttemptExists(AttemptError):
+    """The attempt that is to be begun was begun before, by whomever."""

@@ -1,8 +1,8 @@
 """How an external command is driven, as data: one small YAML file per command.
 
 Texts in it may name ``$url`` and ``$token`` of the tool server, ``$prompt``, ``$system``, ``$model`` (of ``a/b``, also
-``$provider`` = a and ``$model_name`` = b), ``$base_url``, ``$scratch`` (the empty folder it runs in), ``$home`` (its
-home folder) and ``$python``; ``$$`` is a dollar.
+``$provider`` = a and ``$model_name`` = b), ``$base_url``, ``$scratch`` (the empty folder it runs in), ``$config``
+(a folder for its files), ``$home`` (its home folder, which may be a person's own) and ``$python``; ``$$`` is a dollar.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from string import Template
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from reclaim_nb.attempts.model_usage import ModelUsage
 from reclaim_nb.errors import AttemptError
@@ -72,7 +72,9 @@ class Adapter(_Part):
         words: its command line.
         stdin: what it reads from standard input, the prompt as a rule.
         goes_on: it can go on with the same conversation, by the words ``when: again``.
-        files: files written before it starts, by path; a mapping or list is written as JSON.
+        folders: made before it starts.
+        files: written before it starts, by path below ``$config``, ``$scratch`` or ``$home``; a mapping or list is
+            written as JSON. Nothing is written below a home folder that is a person's own.
         environment: its variables, beside the few it gets of the host's.
         environment_when: variables that are set only when the option of that name is given.
         keys: variables of the host that hold its keys; they are passed on when set.
@@ -91,6 +93,7 @@ class Adapter(_Part):
     words: tuple[str | When, ...]
     stdin: str = ""
     goes_on: bool = False
+    folders: tuple[str, ...] = ()
     files: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
     environment_when: dict[Literal["model", "base_url"], dict[str, str]] = Field(default_factory=dict)
@@ -101,6 +104,14 @@ class Adapter(_Part):
     also_read: str | None = None
     priced_as: str | None = None
     faults: tuple[str, ...] = ()
+
+    @field_validator("files")
+    @classmethod
+    def _in_place(cls, files: dict[str, Any]) -> dict[str, Any]:
+        wrong = [path for path in files if not path.startswith(("$config/", "$scratch/", "$home/")) or ".." in path]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}: files lie below $config/, $scratch/ or $home/")
+        return files
 
 
 def load_adapter(name_or_path: str) -> Adapter:

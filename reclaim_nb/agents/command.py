@@ -30,6 +30,8 @@ TRANSCRIPT = "agent.transcript.jsonl"
 
 ERRORS = "agent.stderr.txt"
 
+SCRATCH = "reclaim-cli-"
+
 LINGER_SECONDS = 20.0
 """Time a command has to finish by itself once the attempt is over, so that it can tell its usage."""
 
@@ -84,7 +86,7 @@ class CommandAgent:
 
         _end_orphan(session)
         with contextlib.ExitStack() as stack:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reclaim-cli-")))
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=SCRATCH)))
             async with ToolServer(session) as server:
                 await _Run(session, self._adapter, self._options, self._program, scratch, server).go()
 
@@ -97,22 +99,30 @@ class _Run:
     ) -> None:
         self._session, self._adapter, self._program, self._server = session, adapter, program, server
         self._work = scratch / "work"
-        self._home = Path(options.home).absolute() if options.home else scratch / "home"
+        self._config = scratch / "config"
+        self._home = Path(options.home).expanduser().absolute() if options.home else scratch / "home"
         self._options = options
         self._values = self._placeholders()
         self._environment = self._variables(scratch)
         keys = [os.environ[name] for name in adapter.keys if name in os.environ]
         self._redactor = Redactor.of_environment(more=[*keys, server.token])
         self._reader, self._base = UsageReader(adapter, options.model), session.model.usage
+        self._given: set[Path] = set()
         self._read_to: dict[Path, int] = {}
         self._tail: list[str] = []
 
     async def go(self) -> None:
         self._work.mkdir()
         self._home.mkdir(exist_ok=True)
+        for name in self._adapter.folders:
+            Path(fill_value(name, self._values)).mkdir(parents=True, exist_ok=True)
+        self._fresh_lines()  # what is there already is not of this attempt
         for name, content in self._adapter.files.items():
+            if self._options.home and name.startswith("$home/"):
+                continue
             path = Path(fill_value(name, self._values))
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._given.add(path)
             filled = fill_value(content, self._values)
             path.write_text(filled if isinstance(filled, str) else json.dumps(filled, indent=1), "utf-8")
         prompt, again = self._first_prompt(), False
@@ -160,7 +170,13 @@ class _Run:
                 [self._program, *words], cwd=self._work, environment=self._environment, stdin=stdin
             )
             shown = [self._redactor.text(w) if w not in (prompt, values["system"]) else "(prompt)" for w in words]
-            started = {"command": adapter.name, "program": self._program, "words": shown, "again": again}
+            started = {
+                "command": adapter.name,
+                "program": self._program,
+                "words": shown,
+                "again": again,
+                "scratch": str(self._work.parent),
+            }
             session.model.record("started", started | process.identity | {"version": await self._version()})
             over: AttemptOver | None = None
             try:
@@ -175,11 +191,15 @@ class _Run:
                 code = await process.end()
                 with contextlib.suppress(AttemptOver):
                     await on_tick()
-                left = sorted(str(p.relative_to(self._work)) for p in self._work.rglob("*") if p.is_file())
-                session.model.record("exited", {"command": adapter.name, "code": code, "files_left": left[:100]})
+                session.model.record("exited", {"command": adapter.name, "code": code, "files_left": self._left()})
             if over is not None:
                 raise over
         return code
+
+    def _left(self) -> list[str]:
+        """Return files that the command has made in its scratch folder, where nothing is to be made."""
+        made = {path for path in self._work.rglob("*") if path.is_file()} - self._given
+        return sorted(str(path.relative_to(self._work)) for path in made)[:100]
 
     async def _note_usage(self, told: bool) -> None:
         if not told:
@@ -247,6 +267,7 @@ class _Run:
             "base_url": self._options.base_url or "",
             "scratch": str(self._work),
             "home": str(self._home),
+            "config": str(self._config),
             "python": sys.executable,
         }
 
@@ -284,10 +305,13 @@ def program_version(program: str, adapter: Adapter, environment: dict[str, str] 
 
 
 def _end_orphan(session: Session) -> None:
-    """End the command that a dead runner of this attempt has left."""
+    """End the command that a dead runner of this attempt has left, and remove its folder."""
     started = [e.data for e in session.recorder.history if e.kind == "model" and e.data["what"] == "started"]
     if started:
         end_tree(started[-1]["pid"], started[-1]["created"])
+        scratch = Path(started[-1]["scratch"])
+        if scratch.name.startswith(SCRATCH):
+            shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _agent(name: str, options: dict[str, Any]) -> CommandAgent:

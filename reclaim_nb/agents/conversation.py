@@ -177,6 +177,8 @@ class Conversation:
             elif data["what"] == "answer":
                 self.messages += ModelMessagesTypeAdapter.validate_python([data["message"]])
                 pending = None
+            elif data["what"] == "shortened":
+                self.shortened = set(data["shortened"])
             elif data["what"] == "asked":
                 pending = data["text"]
         return pending

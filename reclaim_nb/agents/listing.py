@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from reclaim_nb.agents.adapter import adapter_names, load_adapter
-from reclaim_nb.agents.base import agent_names
+from reclaim_nb.attempts.agent import agent_names
 
 Kind = Literal["model", "command", "replay", "null", "other"]
 

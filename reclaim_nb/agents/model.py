@@ -7,7 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from reclaim_nb.agents.secrets import Redactor
-from reclaim_nb.agents.service import LONGEST_WAIT, Spoken, make_service, remedy, tool_definitions
+from reclaim_nb.agents.service import Spoken, make_service, remedy, tool_definitions, wait_seconds
 from reclaim_nb.agents.tools import call_tool, recorded_answer
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.attempts.tools import AttemptOver
@@ -120,7 +120,7 @@ class _Talk:
         what = remedy(problem)
         if what == "again" and failures > options.retries:
             what = "give_up"
-        wait = self._wait(problem, failures) if what == "again" else 0.0
+        wait = wait_seconds(problem, failures, options, self._random) if what == "again" else 0.0
         number = self._conversation.number
         failure = {"number": number, "try": failures, "error": text, "remedy": what, "wait_seconds": round(wait, 3)}
         book.record("failure", failure)
@@ -135,13 +135,6 @@ class _Talk:
             raise AttemptOver("agent_stopped", f"the service withheld the model's answer: {text}")
         else:
             raise AttemptOver("infrastructure_error", f"the model service failed {failures} times: {text}")
-
-    def _wait(self, problem: Exception, failures: int) -> float:
-        asked = getattr(problem, "retry_after", None)
-        if asked is not None:
-            return float(min(max(asked, 0.0), LONGEST_WAIT))
-        backoff = self._service.options.retry_seconds * 2.0 ** (failures - 1) * self._random.uniform(0.75, 1.25)
-        return float(min(backoff, LONGEST_WAIT))
 
     def _facts(self) -> dict[str, Any]:
         tools = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
@@ -96,8 +97,12 @@ class Service:
         """The price of a request can be known."""
         return price(self._price_reference, ModelUsage(input_tokens=1, output_tokens=1)) is not None
 
-    async def ask(self, messages: list[ModelMessage]) -> Spoken:
+    async def ask(self, messages: list[ModelMessage], tools: list[Any] | None = None) -> Spoken:
         """Send the conversation once and return the answer.
+
+        Args:
+            messages: the conversation.
+            tools: pydantic-ai's definitions of the tools on offer; the session's, if not given.
 
         Raises:
             Exception: whatever the provider's client raises; see :func:`remedy`.
@@ -109,7 +114,9 @@ class Service:
             self.model,
             messages,
             model_settings=self._settings,
-            model_request_parameters=ModelRequestParameters(function_tools=tool_definitions()),
+            model_request_parameters=ModelRequestParameters(
+                function_tools=tool_definitions() if tools is None else tools
+            ),
         )
         return Spoken(response, self._usage(response))
 
@@ -151,12 +158,12 @@ def make_service(model: str | None, options: dict[str, Any]) -> Service:
     except ValidationError as problem:
         faults = "; ".join(f"{'.'.join(map(str, f['loc']))}: {f['msg']}" for f in problem.errors(include_input=False))
         raise AttemptError(
-            f"options of the agent model: {faults}; there are {', '.join(ServiceOptions.model_fields)}"
+            f"options of the model: {faults}; there are {', '.join(ServiceOptions.model_fields)}"
         ) from None
     try:
         import pydantic_ai  # noqa: F401
     except ImportError as problem:
-        raise AttemptError(f"the agent model needs `pip install reclaim-nb[agents]` ({problem})") from problem
+        raise AttemptError(f"a model needs `pip install reclaim-nb[agents]` ({problem})") from problem
     from pydantic_ai.exceptions import UserError
 
     try:
@@ -183,6 +190,22 @@ def remedy(problem: Exception) -> Remedy:
         return "again" if problem.status_code in (408, 409, 425, 429) or problem.status_code >= 500 else "give_up"
     passing = known.ModelAPIError | known.UnexpectedModelBehavior | ConnectionError | TimeoutError
     return "again" if isinstance(problem, passing) else "give_up"
+
+
+def wait_seconds(problem: Exception, failures: int, options: ServiceOptions, chance: random.Random) -> float:
+    """Return how long to wait before a request is made again: what the service asks for, or longer each time.
+
+    Args:
+        problem: what the client raised.
+        failures: how often it has failed, with this time.
+        options: of the service.
+        chance: spreads the waits of many.
+    """
+    asked = getattr(problem, "retry_after", None)
+    if asked is not None:
+        return float(min(max(asked, 0.0), LONGEST_WAIT))
+    backoff = options.retry_seconds * 2.0 ** (failures - 1) * chance.uniform(0.75, 1.25)
+    return float(min(backoff, LONGEST_WAIT))
 
 
 def tool_definitions() -> list[Any]:

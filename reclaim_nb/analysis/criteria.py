@@ -79,7 +79,7 @@ def criteria_best(runs: Runs) -> pd.DataFrame:
         best = best_of_tier(frame)
         best.insert(0, "criterion", criterion)
         parts.append(best)
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def flips(runs: Runs) -> pd.DataFrame:

@@ -187,7 +187,7 @@ def _odds(used: pd.DataFrame, alpha: float) -> dict[str, float]:
     papers = pd.factorize(used["paper_key"])[0]
     if len(set(success)) < 2 or len(used) < 10 or np.ptp(doublings) == 0 or len(set(papers)) < 2:
         return none
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
         for kind in (PerfectSeparationWarning, ConvergenceWarning, HessianInversionWarning):
             warnings.simplefilter("error", kind)
         try:

@@ -17,6 +17,7 @@ class RunningCell:
         charged_before: charged seconds of the attempt when it began.
         deadline: monotonic time at which it is interrupted, None for never.
         done: set when it has ended, one way or the other.
+        swept: set when, of a cell that was stopped, the processes it started have been ended too.
         reply, error, idle, messages, execution_count: what came from the kernel.
         stopping: status it gets because it was stopped, None when it was not.
         detail: a sentence on its status.
@@ -31,6 +32,7 @@ class RunningCell:
     charged_before: float
     deadline: float | None
     done: asyncio.Event = field(default_factory=asyncio.Event)
+    swept: asyncio.Event = field(default_factory=asyncio.Event)
     reply: dict[str, Any] | None = None
     idle: bool = False
     messages: int = 0

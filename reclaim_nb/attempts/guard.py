@@ -84,14 +84,17 @@ class Guard:
         """Interrupt a running cell and end the processes it started; a cell that does not heed dies with the kernel."""
         session = self._session
         running.stopping, running.detail = status, detail
-        await session.kernel.interrupt()
-        await _wait(running.done, session.limits.grace_seconds)
-        age = self._clock.monotonic() - running.began
-        await asyncio.to_thread(session.kernel.kill_younger, age)
-        if await _wait(running.done, 0.3):
-            return
-        await session.kernel.kill()
-        await self.kernel_died(f"{detail}; it did not heed the interrupt and was killed with the kernel")
+        try:
+            await session.kernel.interrupt()
+            await _wait(running.done, session.limits.grace_seconds)
+            age = self._clock.monotonic() - running.began
+            await asyncio.to_thread(session.kernel.kill_younger, age)
+            if await _wait(running.done, 0.3):
+                return
+            await session.kernel.kill()
+            await self.kernel_died(f"{detail}; it did not heed the interrupt and was killed with the kernel")
+        finally:
+            running.swept.set()
 
     async def kernel_died(self, detail: str | None = None) -> None:
         """Take what the kernel had still sent, record how it ended, and end the attempt if nothing has yet."""

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from reclaim_nb.attempts.agent import Agent, make_agent
 from reclaim_nb.attempts.conditions import check_conditions
 from reclaim_nb.attempts.devices import factor_of
 from reclaim_nb.attempts.limits import limits_for
@@ -19,13 +20,16 @@ from reclaim_nb.data import data_folder
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.kernels.kernel import KernelConfig
 from reclaim_nb.papers.card import Device
-from reclaim_nb.papers.intake import take_in
+from reclaim_nb.papers.intake import Intake, take_in
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.paper_text import PaperText
 from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.papers.view import agent_view, as_markdown
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import AttemptFolder, create_folder
+
+if TYPE_CHECKING:
+    from reclaim_nb.papers.fetch import FetchedRelease
 
 CARD_TAG = "reclaim-card"
 """Tag of the template's Markdown cell that becomes the card as an agent may see it."""
@@ -86,11 +90,12 @@ class Prepared:
     folder: AttemptFolder
     spec: AttemptSpec
     card: LoadedCard
+    agent: Agent
     template: list[dict[str, Any]]
 
 
 def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepared:
-    """Decide everything and make the attempt folder.
+    """Decide everything, make the agent, and last the attempt folder: what is refused leaves none behind.
 
     Args:
         request: what is asked for.
@@ -115,6 +120,9 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         usd=_decimal(request.usd, "usd"),
         cell_seconds=request.cell_seconds,
     )
+    agent_spec = AgentSpec(name=request.agent, model=request.model, options=request.options)
+    agent = make_agent(agent_spec, loaded)
+    release, intake = release_facts(loaded)
     suite = suite_name(loaded)
     label = agent_label(request.agent, request.model, request.conditions)
     folder = create_folder(Path(request.runs), request.batch, suite, card.id, label, request.repeat, request.again)
@@ -130,18 +138,18 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         again=request.again,
         card_sha256=loaded.sha256,
         card=card_json(loaded),
-        agent=AgentSpec(name=request.agent, model=request.model, options=request.options),
+        agent=agent_spec,
         kernel=kernel,
         limits=limits,
+        release=release,
         conditions=conditions,
         prompt_sha256=render_prompts(view, limits, kernel, conditions).sha256,
         seed=request.seed,
         packages=package_versions(),
     )
-    intake = take_in(release_folder(loaded))
     write_atomic(folder.intake, intake.to_json().encode())
     notebook = template or json.loads((data_folder("templates") / "attempt.ipynb").read_text("utf-8"))
-    return Prepared(folder, spec, loaded, _template_cells(notebook, as_markdown(view)))
+    return Prepared(folder, spec, loaded, agent, _template_cells(notebook, as_markdown(view)))
 
 
 def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:
@@ -208,15 +216,51 @@ def suite_name(loaded: LoadedCard) -> str:
 
 
 def release_folder(loaded: LoadedCard) -> Path | None:
-    """Return the folder with what the authors released, None when there is none here."""
-    folder = loaded.path.parent / "release"
-    return folder if folder.is_dir() else None
+    """Return the folder with what the authors released: beside the card, else as fetched; None when it is not here."""
+    if loaded.release_folder is not None:
+        return loaded.release_folder
+    fetched = _fetched(loaded)
+    return fetched.release if fetched is not None else None
+
+
+def release_facts(loaded: LoadedCard) -> tuple[dict[str, Any], Intake]:
+    """Return what stands in a spec about the release, and the manifest of what was shipped.
+
+    Raises:
+        FetchError: when what was fetched is not what it was.
+    """
+    if loaded.release_folder is not None:
+        return {"from": "card"}, take_in(loaded.release_folder)
+    fetched = _fetched(loaded)
+    if fetched is None:
+        return {"from": "nowhere"}, Intake()
+    fetched.check()
+    facts = fetched.facts
+    return {
+        "from": "cache",
+        "key": facts.key,
+        "tree_sha256": facts.tree_sha256,
+        "fetched": facts.time,
+        "commits": {one.folder: one.commit for one in facts.repositories},
+        "missing": [one.model_dump() for one in facts.missing],
+    }, fetched.intake()
 
 
 def paper_text(loaded: LoadedCard) -> PaperText | None:
-    """Return the text of the paper, None when it is not here."""
+    """Return the text of the paper: beside the card, else as fetched; None when it is not here."""
     path = loaded.path.parent / "paper.md"
-    return PaperText.load(path) if path.exists() else None
+    if not path.exists():
+        fetched = _fetched(loaded)
+        if fetched is None or fetched.paper_text is None:
+            return None
+        path = fetched.paper_text
+    return PaperText.load(path)
+
+
+def _fetched(loaded: LoadedCard) -> FetchedRelease | None:
+    from reclaim_nb.papers.fetch import find_fetched  # brings an HTTP library, which small papers can do without
+
+    return find_fetched(loaded)
 
 
 def _template_cells(notebook: dict[str, Any], card: str) -> list[dict[str, Any]]:

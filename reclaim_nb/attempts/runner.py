@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import sys
-import threading
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.agents.base import Agent, make_agent
+from reclaim_nb.attempts.agent import Agent, make_agent
 from reclaim_nb.attempts.prepare import Prepared, card_json, paper_text, release_folder
 from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.recorder import Recorder
 from reclaim_nb.attempts.restore import Restored, restore
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.attempts.spec import AttemptSpec
+from reclaim_nb.attempts.stopping import run_to_end
 from reclaim_nb.attempts.tools import AttemptOver
 from reclaim_nb.errors import AttemptError, KernelError, ReclaimError, RecordError
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.record.clock import SystemClock
 from reclaim_nb.record.events import SCHEMA
+from reclaim_nb.record.files import remove_parts
 from reclaim_nb.record.folder import AttemptFolder, Lock, open_folder
 from reclaim_nb.record.payloads import WORDS, Policy
 from reclaim_nb.record.reader import last_event
@@ -54,8 +52,7 @@ def run_attempt(prepared: Prepared, observer: Observer | None = None) -> Finishe
     Raises:
         ReclaimError: when it cannot even begin; nothing is then left but a folder whose record says so.
     """
-    agent = make_agent(prepared.spec.agent, prepared.card)
-    return _to_end(_run(prepared, agent, observer))
+    return run_to_end(_run(prepared, observer))
 
 
 def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finished:
@@ -68,34 +65,10 @@ def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finish
         AttemptError: when a live runner is at work on it, or its card has changed.
         RecordError: when its stream is broken.
     """
-    return _to_end(_resume(open_folder(path), observer))
+    return run_to_end(_resume(open_folder(path), observer))
 
 
-def _to_end(work: Coroutine[Any, Any, Finished]) -> Finished:
-    """Run to the end; in a thread where a loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    stop: list[Callable[[], object]] = []
-
-    async def stoppable() -> Finished:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        assert task is not None
-        stop.append(lambda: loop.call_soon_threadsafe(task.cancel))
-        return await work
-
-    with ThreadPoolExecutor(1, "reclaim-runner") as pool:
-        future = pool.submit(asyncio.run, stoppable())
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            for call in stop:
-                call()
-            return future.result()
-
-
-async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> Finished:
+async def _run(prepared: Prepared, observer: Observer | None) -> Finished:
     lock = Lock(prepared.folder)
     lock.take()
     try:
@@ -113,7 +86,7 @@ async def _run(prepared: Prepared, agent: Agent, observer: Observer | None) -> F
 
         async def work() -> None:
             await session.start()
-            await _write(session, agent, prepared.template)
+            await _write(session, prepared.agent, prepared.template)
 
         return await _conduct(session, work)
     finally:
@@ -124,6 +97,7 @@ async def _resume(folder: AttemptFolder, observer: Observer | None) -> Finished:
     lock = Lock(folder)
     lock.take()
     try:
+        remove_parts(folder.path)
         last = last_event(folder.stream)
         if last is not None and last.kind == "end":
             recorder = Recorder(folder, SystemClock())
@@ -198,20 +172,19 @@ async def _conduct(session: Session, work: Callable[[], Awaitable[None]]) -> Fin
     """Do the work, and turn every way it can stop into one end reason."""
     reason: EndReason = "agent_stopped"
     detail: str | None = None
-    with _signals():
-        try:
-            await work()
-        except AttemptOver as over:
-            reason, detail = over.reason, over.detail or None  # type: ignore[assignment]
-        except asyncio.CancelledError:
-            reason, detail = "cancelled", "stopped by a signal"
-        except (KernelError, RecordError) as problem:
-            reason, detail = "infrastructure_error", str(problem)
-        except _AgentFailed as failed:
-            reason, detail = "agent_error", _note_failure(session, "agent_error", failed.__cause__ or failed)
-        except Exception as problem:  # noqa: BLE001 - whatever fails outside the agent's program is not its result
-            reason, detail = "infrastructure_error", _note_failure(session, "harness_error", problem)
-        reason = await _undisturbed(session.close(reason, detail))
+    try:
+        await work()
+    except AttemptOver as over:
+        reason, detail = over.reason, over.detail or None  # type: ignore[assignment]
+    except asyncio.CancelledError:
+        reason, detail = "cancelled", "stopped by a signal"
+    except (KernelError, RecordError) as problem:
+        reason, detail = "infrastructure_error", str(problem)
+    except _AgentFailed as failed:
+        reason, detail = "agent_error", _note_failure(session, "agent_error", failed.__cause__ or failed)
+    except Exception as problem:  # noqa: BLE001 - whatever fails outside the agent's program is not its result
+        reason, detail = "infrastructure_error", _note_failure(session, "harness_error", problem)
+    reason = await _undisturbed(session.close(reason, detail))
     return Finished(session.recorder.folder, reason, detail, session.recorder.rendering.notebook())
 
 
@@ -234,34 +207,6 @@ async def _undisturbed(work: Coroutine[Any, Any, EndReason]) -> EndReason:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(task)
     return task.result()
-
-
-class _signals:
-    """SIGINT and SIGTERM end the attempt as ``cancelled``; a second one changes nothing."""
-
-    def __enter__(self) -> None:
-        self._set: list[signal.Signals] = []
-        if threading.current_thread() is not threading.main_thread():
-            return
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        asked = False
-
-        def stop() -> None:
-            nonlocal asked
-            if asked or task is None:
-                print("ending already: the kernel is stopped and the record closed", file=sys.stderr)
-                return
-            asked = True
-            task.cancel()
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
-            self._set.append(number)
-
-    def __exit__(self, *exc: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in self._set:
-            loop.remove_signal_handler(number)
 
 
 def _session(spec: AttemptSpec, card: LoadedCard, recorder: Recorder, observer: Observer | None) -> Session:

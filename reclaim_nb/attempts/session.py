@@ -93,7 +93,7 @@ class Session:
         self._meter: Meter | None = None
         self._gaps = GapCounter()
         self._requests: dict[str, str] = {}
-        self._probes: dict[str, asyncio.Event] = {}
+        self._probes: dict[str, tuple[asyncio.Event, asyncio.Event]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._began = self.clock.monotonic()
         self._lock = asyncio.Lock()
@@ -364,6 +364,8 @@ class Session:
             running = self._send(cell, source, timeout)
             try:
                 await running.done.wait()
+                if running.stopping is not None:
+                    await running.swept.wait()  # the next cell must not meet what this one started
             except asyncio.CancelledError:
                 await self.guard.stop_cell(running, "interrupted", "the attempt was stopped")
                 self._end_cell(running, "interrupted", running.detail)
@@ -400,14 +402,22 @@ class Session:
         self._end_cell(running, status, detail)
 
     async def probe(self) -> None:
-        """Wait until the kernel has nothing more to run.
+        """Wait until the kernel has nothing more to run and its outputs arrive.
 
         Raises:
             AttemptOver: when a limit or the kernel's death comes first.
         """
-        request = self.kernel.link.send("shell", "kernel_info_request", {})
-        heard = self._probes[request] = asyncio.Event()
+        answered, heard = asyncio.Event(), asyncio.Event()
         while not heard.is_set():
+            answered.clear()
+            request = self.kernel.link.send("shell", "kernel_info_request", {})
+            self._probes[request] = (answered, heard)
+            # An answer without outputs: the subscription to them had not arrived yet, so ask again.
+            while not heard.is_set() and not answered.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(0.2):
+                        await answered.wait()
+                self.require_open()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.2):
                     await heard.wait()
@@ -421,8 +431,12 @@ class Session:
     def tick(self, running: bool | None = None) -> Reading:
         """Take a reading of the meter; of a box that has just ended the last one stands."""
         if self._meter is not None:
-            with contextlib.suppress(OSError):
+            try:
                 self.reading = self._meter.tick(self.running is not None if running is None else running)
+            except OSError:
+                pass  # the box has just ended
+            except Exception as problem:  # noqa: BLE001 - without a meter there is no budget, so the attempt ends
+                self.guard.failed(problem)
         return self.reading
 
     def _record_cell(
@@ -516,8 +530,9 @@ class Session:
             )
         if message.kind == "input_request":
             self.kernel.link.answer_input(self._answer(str(content["prompt"]), cell) if is_tool_call else "")
-        if (probe := self._probes.pop(message.parent, None)) is not None:
-            probe.set()
+        if message.parent in self._probes:
+            answered, heard = self._probes[message.parent]
+            (heard if message.channel == "iopub" else answered).set()
         if running is not None:
             running.take(message.kind, content)
 

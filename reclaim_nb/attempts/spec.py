@@ -56,6 +56,7 @@ class AttemptSpec(BaseModel):
         card_sha256: hash of the card's file.
         card: the whole card, so that the record stands alone.
         agent, kernel, limits: see there.
+        release: where the authors' release came from; of a fetched one its commits, hash and what is missing.
         conditions: named changes of what an agent is told; neutral when empty.
         prompt_sha256: hash of what agents are told, the same for all of them.
         seed: seed for whatever the harness draws at random.
@@ -78,6 +79,7 @@ class AttemptSpec(BaseModel):
     agent: AgentSpec
     kernel: KernelFacts
     limits: Limits
+    release: dict[str, Any] = Field(default_factory=dict)
     conditions: tuple[str, ...] = ()
     prompt_sha256: str = ""
     seed: int = 0

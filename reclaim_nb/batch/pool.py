@@ -21,10 +21,8 @@ from reclaim_nb.batch.settle import Settled, look, needs_verdict, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
 from reclaim_nb.record.folder import safe_name, write_json
 
-PRELOAD = ["papermill", "reclaim_nb.attempts.engine", "reclaim_nb.batch.settle", "reclaim_nb.grading"]
+PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
-
-STOP_SECONDS = 30.0
 
 
 @dataclass

@@ -16,7 +16,7 @@ from reclaim_nb.attempts.reasons import ENDINGS, EndReason
 from reclaim_nb.attempts.runner import resume_attempt
 from reclaim_nb.batch.plan import Declared
 from reclaim_nb.data import data_folder
-from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.errors import AttemptError, AttemptExists, RecordError
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.reader import last_event
 
@@ -104,10 +104,8 @@ def _make(declared: Declared, again: int) -> EndReason | None:
             progress_bar=False,
             log_output=False,
         )
-    except AttemptError:
-        if declared.folder(again).path.exists():
-            return None  # another process began it in this very moment
-        raise
+    except AttemptExists:
+        return None  # another process began it in this very moment
     return end_reason(AttemptFolder(declared.folder(again).path)) if notebook is not None else None
 
 
@@ -171,7 +169,9 @@ def main() -> None:
     import sys
 
     from reclaim_nb.errors import ReclaimError
+    from reclaim_nb.quick import spare_the_grammar
 
+    spare_the_grammar()
     logging.getLogger("papermill").setLevel(logging.ERROR)
     retries = int(sys.argv[1])
     declared = Declared.from_json(sys.stdin.read())

@@ -20,7 +20,7 @@ def list_agents(as_json: AsJson = False) -> None:
     """List the agents, each with a sentence."""
     from importlib.metadata import entry_points
 
-    from reclaim_nb.agents.base import GROUP
+    from reclaim_nb.attempts.agent import GROUP
 
     found = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):

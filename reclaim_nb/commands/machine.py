@@ -26,15 +26,20 @@ def build(
     network: Annotated[str | None, typer.Option(help="Network of the build steps, such as host.")] = None,
     tag: Annotated[str | None, typer.Option(help="Name of the image; default: this version's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Build even if it is up to date, without cache.")] = False,
+    proxy: Annotated[
+        bool, typer.Option("--proxy", help="The image of the proxy that the network policy allowlist needs.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build the kernel image, unless the engine has it from the same files already."""
     from dataclasses import asdict
 
     from reclaim_nb.kernels.images import build_image
+    from reclaim_nb.kernels.network_image import build_proxy_image
 
     side = screen.side()
-    built = build_image(
+    build_one = build_proxy_image if proxy else build_image
+    built = build_one(
         tag, base, network, lambda line: side.print(screen.one_line(line), style="dim", soft_wrap=True), force=force
     )
     if as_json:

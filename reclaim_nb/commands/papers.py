@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -68,6 +68,63 @@ def show(
         typer.echo(loaded.path.read_text("utf-8"), nl=False)
     else:
         _print_markdown(as_markdown(agent_view(loaded.card)))
+
+
+def fetch(
+    paper: Annotated[str, typer.Argument(help="suite/slug, or a paper folder.")],
+    again: Annotated[
+        bool, typer.Option("--again", help="Look at every source anew, and make the release anew.")
+    ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option("--accept-changes", help="With --again: take what changed upstream and the card does not pin."),
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Leave out what cannot be had, and say so, instead of failing.")
+    ] = False,
+    most_gib: Annotated[float, typer.Option(min=0.001, help="Most GiB of the release in all.")] = 50.0,
+    as_json: AsJson = False,
+) -> None:
+    """Bring what a paper's authors published into the cache: code, data, weights, the paper's text.
+
+    Whole or not at all. Attempts then mount it read-only; outputs of shipped notebooks are removed before. Running it
+    again after an interruption goes on where it stopped. The cache is $RECLAIM_CACHE, else ~/.cache/reclaim.
+    """
+    from reclaim_nb.papers.fetch import GIB, fetch_paper
+    from reclaim_nb.papers.suite import find_paper
+
+    loaded = find_paper(paper)
+    side = screen.side()
+    if loaded.release_folder is not None and not again:
+        side.print(f"nothing to fetch: the release lies beside the card, {loaded.release_folder}", soft_wrap=True)
+        if as_json:
+            screen.print_json({"path": str(loaded.release_folder)})
+        return
+    done = fetch_paper(
+        loaded,
+        again=again,
+        accept_changes=accept_changes,
+        keep_going=keep_going,
+        most_bytes=int(most_gib * GIB),
+        progress=lambda line: side.print(screen.one_line(line), style="dim", soft_wrap=True),
+    )
+    facts = done.facts
+    if as_json:
+        screen.print_json({**facts.model_dump(mode="json", by_alias=True), "path": str(done.path)})
+        return
+    size = sum(file.size for file in facts.tree)
+    pairs: list[tuple[str, Any]] = [
+        ("paper", loaded.name),
+        ("release", f"{len(facts.tree)} files, {size / 1e6:.1f} MB, in {done.path}"),
+    ]
+    for one in facts.repositories:
+        pairs.append((one.folder, f"{one.url} at {one.commit}{'' if one.pinned else ' (not pinned by the card)'}"))
+    pairs += [("not pinned", f"{one.path}: sha256 {one.sha256}") for one in facts.files if not one.pinned]
+    if facts.text is not None:
+        pairs.append(("text", facts.text.url))
+    pairs += [("stripped", f"outputs of {name}") for name in facts.stripped]
+    pairs += [("missing", f"{one.what}: {one.why}") for one in facts.missing]
+    screen.print_facts(screen.screen(), pairs)
 
 
 @papers.command("check")

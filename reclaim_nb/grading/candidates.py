@@ -22,6 +22,12 @@ TAIL_LINES = 6
 PER_CELL = 600
 """Most candidates kept of one cell: the first and last halves of them."""
 _DIGIT = re.compile(r"\d")
+_BACKGROUND = re.compile(
+    r"Thread|Process\b|Popen|Timer|asyncio|create_task|Executor|\bPool\b|&\s*(?:$|['\"])|daemon|nohup"
+    r"|call_later|atexit|\bdask\b|\bray\b",
+    re.MULTILINE,
+)
+"""Ways in which a cell leaves work running behind it."""
 DEAD = frozenset({"killed", "timeout", "interrupted", "not_run"})
 
 
@@ -192,7 +198,8 @@ def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, o
         yield "reference"
     if number.stat in ("spread", "gap", "bound"):
         yield number.stat
-    if words.rival(number.words):
+    inherits = number.framed or not words.names(number.own)
+    if not set(number.own) & v.OURS and (words.rival(number.own) or (inherits and words.rival(number.words))):
         yield "rival"
     if number.scene:
         yield "scene"
@@ -202,7 +209,8 @@ def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, o
         yield "traceback"
     if output.after_stop:
         yield "after_stop"
-    elif output.late and cell.status in DEAD:
+    elif output.late and (cell.status in DEAD or not _BACKGROUND.search(cell.source)):
+        # Only what the cell itself left running can speak after its end.
         yield "late"
     if output.kind == "update" and output.rewrites is not None and output.rewrites[0] != cell.id:
         yield "update"
@@ -217,8 +225,14 @@ def _against(cell: Cell, output: Output, number: m.Number, words: TargetWords, o
 
 
 def _reference_name(origin: Origin) -> bool:
+    # What was computed here is nobody else's number, whatever its name.
     names = origin.words
-    return origin.matched and bool(set(names) & v.REFERENCE) and not set(names) & v.OURS
+    return (
+        origin.matched
+        and f.COMPUTED not in origin.flow.kinds
+        and bool(set(names) & v.REFERENCE)
+        and not set(names) & v.OURS
+    )
 
 
 def digits_of(value: Decimal | None) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ _NEVER_SHOWN = frozenset({"script", "style", "template", "noscript", "head", "ti
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0*(?:\.0+)?(?![.\d])"
     r"|font-size\s*:\s*0(?![.\d])|(?:^|[;\s])(?:width|height|max-height|max-width)\s*:\s*0(?:px)?\s*(?:;|$)"
-    r"|(?:left|top|text-indent|margin-left)\s*:\s*-\d{3,}|color\s*:\s*transparent|clip(?:-path)?\s*:\s*(?:rect\(0|inset\((?:50|100)%)",
+    r"|(?:left|top|text-indent|margin-left)\s*:\s*-\d{3,}|color\s*:\s*transparent"
+    r"|clip(?:-path)?\s*:\s*(?:rect\(0|inset\((?:50|100)%)",
     re.IGNORECASE,
 )
 

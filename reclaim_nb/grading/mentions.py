@@ -16,15 +16,18 @@ from reclaim_nb.grading import vocabulary as v
 _NUMBER = re.compile(
     r"""(?<![\w.@^#$])(?<![A-Za-z]-)(?<![A-Za-z]\.)(?<!\d[:/-]\d\d[:/-])
     (?P<sign>[+\-\u2212](?=[.\d]))?
-    (?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?|[0-9]+(?:_[0-9]{3})+(?![0-9])|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+    (?P<digits>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?
+        |[0-9]+(?:_[0-9]{3})+(?![0-9])|[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
     (?P<exponent>[eE][+-]?[0-9]{1,4})?
-    (?P<space>[ ]?)(?P<unit>(?:%|‰|°|×|percent\b|per[ ]cent\b|pct\b|(?:x|ms|s|pp|bp|bps|nats|bits|nat|bit|degrees|deg)\b(?![-(=:]))(?:/(?:token|byte|char|dim|word)\b)?)?
+    (?P<space>[ ]?)(?P<unit>(?:%|‰|°|×|percent\b|per[ ]cent\b|pct\b
+        |(?:x|ms|s|pp|bp|bps|nats|bits|nat|bit|degrees|deg)\b(?![-(=:]))(?:/(?:token|byte|char|dim|word)\b)?)?
     (?![0-9A-Za-z_]|\.[0-9])""",
     re.VERBOSE,
 )
 _NOT_A_NUMBER = re.compile(r"(?<![\w.])[+-]?(?:nan|NaN|NAN|inf|Inf|INF|infinity|None|null|N/A|n/a)(?![\w])")
 _UNIT_WORDS = re.compile(
-    r"(%|\bpercent\b|\bper cent\b|\bpct\b|\bfraction\b|\bnats?\b|\bbits?\b|\bbp\b|\bbasis points\b|\bdegrees?\b|\bdeg\b|°)"
+    r"(%|\bpercent\b|\bper cent\b|\bpct\b|\bfraction\b|\bnats?\b|\bbits?\b|\bbp\b|\bbasis points\b"
+    r"|\bdegrees?\b|\bdeg\b|°)"
     r"(?:\s*(?:/|per)\s*(token|byte|char|character|dim|word))?",
     re.IGNORECASE,
 )
@@ -41,6 +44,12 @@ _STRUCTURE = re.compile(r"""(?:"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\\\n]|\\.){0,200
 
 _PROGRESS = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(v.PROGRESS))})(?![a-z])|\d/\d+ *\[|\d%\|", re.IGNORECASE)
 _FINAL = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(v.FINAL))})(?![a-z])", re.IGNORECASE)
+_LEVEL = re.compile(
+    r"\s*-?(?:[a-z]+\s+)?(?:interval|ci\b|confidence|credible|percentile|quantile|level)", re.IGNORECASE
+)
+_THROUGH = frozenset({"to", "-", "–", "—", "and", ",", "..", "...", "to:"})
+"""What stands between the two ends of a range."""
+_LEVELS = frozenset({"interval", "ci", "confidence", "percentile", "quantile", "level", "credible"})
 _WORD = re.compile(r"(?<![\d.])[A-Za-z]{2,}")
 
 
@@ -196,9 +205,7 @@ def _line(line: str, offset: int, header: list[_Header], keys: _Keys) -> Iterato
     found = list(_NUMBER.finditer(line))
     structured = bool(keys.stack) or bool(_KEY.search(line)) or ("{" in line and "}" in line)
     if not found:
-        if not line.strip():
-            header.clear()
-        elif not _RULE.match(line):
+        if line.strip() and not _RULE.match(line):
             kind, columns = _columns(line)
             if len(columns) > 1:
                 header[:] = [_Header(kind, columns)]
@@ -257,6 +264,7 @@ class _LineReader:
         split_left: str | None = None
         around: tuple[str, ...] = ()
         position = 0
+        stat_left: str | None = None
         for index, match in enumerate(self.found):
             before, after = gaps[index]
             self.keys.feed(line[position : match.start()])
@@ -286,11 +294,16 @@ class _LineReader:
                 split_left = label_split
             unit, per = self._unit(match, before, after, own)
             stat = self._stat(own, compare)
-            if stat is None and not any(not v.is_generic(w) and w not in v.SPLITS for w in own):
+            if stat is None and not _content(own):
                 stat = next((v.STATISTICS[w] for w in inherited if w in v.STATISTICS), None)
             if self.table is not None and index == 0 and not self._head(match) and "." not in match["digits"]:
                 scene = True
-            if not scene and path and own and own[-1] in v.QUALIFIERS | v.COUNT_KEYS:
+            if not _content(own) and before.strip(" ([") in _THROUGH and stat_left in ("bound", "gap", "spread"):
+                stat = stat_left
+            if any(word in _LEVELS for word in after_words[:2]):
+                stat = "bound"
+            stat_left = stat
+            if not scene and (path or self.table is not None) and own and own[-1] in v.QUALIFIERS | v.COUNT_KEYS:
                 scene = True
             reference = self._reference(own, after_words, path, row)
             yield Number(
@@ -343,10 +356,7 @@ class _LineReader:
                 between_right = between_right[: border.start()] if border is not None else ""
             after = re.split(r"[;,.\n\t|]\s|\s[/–—-]\s", between_right, maxsplit=1)[0]
             inside = re.match(r"\s*\(([^()]*)\)?", after)
-            if inside is not None:
-                after = inside[1]
-            else:
-                after = re.split(r"[()\[\]]", after, maxsplit=1)[0]
+            after = inside[1] if inside is not None else re.split(r"[()\[\]]", after, maxsplit=1)[0]
             result.append((between_left, " ".join(after.split()[:5])))
         return result
 
@@ -357,6 +367,8 @@ class _LineReader:
             if words and words[-1] in v.QUALIFIERS and not match["unit"]:
                 return True
         rest = self.line[match.end() :]
+        if _LEVEL.match(rest):
+            return True
         noun = re.match(r"\s*(?:-\s*)?([A-Za-z]+)(?:\s+([A-Za-z]+))?", rest)
         if noun is not None and not match["unit"] and self.line[match.end() : match.end() + 1] in (" ", "-"):
             if noun[1].lower() in v.NOUNS and not re.match(r"\s*[A-Za-z]+\s*[=:]", rest):
@@ -368,9 +380,7 @@ class _LineReader:
                 "held",
             ):
                 return True
-        if re.match(r"\s*/\s*[0-9]", rest) or re.search(r"[0-9]\s*/\s*$", self.line[: match.start()]):
-            return True
-        return False
+        return bool(re.match(r"\s*/\s*[0-9]", rest) or re.search(r"[0-9]\s*/\s*$", self.line[: match.start()]))
 
     def _count(self, scenes: list[bool]) -> int | None:
         for index, match in enumerate(self.found):
@@ -402,7 +412,7 @@ class _LineReader:
             return unit.strip(), per or None
         label = self._head(match) if self.table is not None else before
         found = _UNIT_WORDS.search(label) or _UNIT_WORDS.search(after)
-        if found is None and (rest := re.match(r"\s*[(\[]([^()\[\]]{1,30})[)\]]", self.line[match.end() :])):
+        if found is None and (rest := re.match(r"\s*[(\[]([^()\[\]\d]{1,30})[)\]]", self.line[match.end() :])):
             found = _UNIT_WORDS.search(rest[1])
         if found is not None:
             return found[1].lower(), found[2]
@@ -450,6 +460,11 @@ class _LineReader:
         for match in reversed(self.found):
             rest = f"{rest[: match.start()]} {rest[match.end() :]}"
         return v.tokens(rest)
+
+
+def _content(words: tuple[str, ...]) -> bool:
+    """Tell whether words name a quantity at all."""
+    return any(not v.is_generic(word) and word not in v.SPLITS for word in words)
 
 
 def _last_clause(text: str) -> str:

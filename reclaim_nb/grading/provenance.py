@@ -12,7 +12,7 @@ from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.numbers import decimals, quantise
 
 Provenance = Literal["computed", "literal", "planted", "shipped", "paper", "unknown"]
-"""``literal``: nothing but literals makes it. ``planted``: a computation is there, but its very digits are a literal."""
+"""``literal``: nothing but literals makes it. ``planted``: its very digits are a literal beside a computation."""
 
 
 def synthetic_data(card: PaperCard) -> bool:
@@ -72,7 +72,7 @@ def is_same_literal(printed: Decimal, literal: Decimal) -> bool:
             continue
         if printed == scaled:
             return True
-        if digits >= 3 and decimals(printed) < decimals(scaled) and len(printed.normalize().as_tuple().digits) >= 3:
-            if quantise(scaled, decimals(printed)) == printed:
-                return True
+        enough = digits >= 3 and len(printed.normalize().as_tuple().digits) >= 3
+        if enough and decimals(printed) < decimals(scaled) and quantise(scaled, decimals(printed)) == printed:
+            return True
     return False

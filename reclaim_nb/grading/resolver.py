@@ -165,9 +165,8 @@ def _decide(
         if len(runs) > 1:
             return _mean_of(evidence, card, runs, last, claimed, claim, selected=True)
     distinct = _distinct(chosen)
-    if len(distinct) > 1 and _statistic(card) in ("mean", None) and _is_series(distinct):
-        if _statistic(card) == "mean":
-            return _mean_of(evidence, card, distinct, last, claimed, claim, selected=False)
+    if len(distinct) > 1 and _statistic(card) == "mean" and _is_series(distinct):
+        return _mean_of(evidence, card, distinct, last, claimed, claim, selected=False)
     values = [(c, reading) for c in distinct for reading in _refined(evidence, card, c)]
     if not values:
         return Resolution("none", claimed=claimed, claim=claim, reasons=("no number can be read in the target's unit",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -12,12 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb import __version__
 from reclaim_nb.errors import AttemptError
+from reclaim_nb.grading.asked import Asked
 from reclaim_nb.grading.candidates import Candidate, digits_of
 from reclaim_nb.grading.cause import Code, Judgement, Outcome, Situation, judge
+from reclaim_nb.grading.collect import EvidenceBuilder
 from reclaim_nb.grading.detectors import detect_all, load_detectors
-from reclaim_nb.grading.evidence import Evidence, EvidenceBuilder
+from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact, fact
-from reclaim_nb.grading.resolver import MEASURED, Resolution, resolve
+from reclaim_nb.grading.resolver import Resolution, resolve
 from reclaim_nb.grading.vocabulary import interest_of
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.loading import LoadedCard
@@ -125,6 +128,10 @@ class Verdict(_Part):
     spend: dict[str, str | None] = Field(default_factory=dict)
     end_reason: str | None
     notes: tuple[str, ...] = ()
+    asked: Asked | None = None
+    """The model that was asked, where one was."""
+    records: dict[str, str] = Field(default_factory=dict)
+    """Hashes of further records that the verdict rests on (answers of a model, re-executions), by file name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -168,7 +175,10 @@ def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str
         return [f"{path}: not JSON ({problem})"]
     if not isinstance(notebook, dict):
         return [f"{path}: not a notebook"]
-    return differences(notebook, rendering.notebook(), path.name)
+    rendered = rendering.notebook()
+    if notebook == rendered:
+        return []
+    return differences(notebook, rendered, path.name)
 
 
 def _decimal(text: Any) -> Decimal | None:
@@ -194,20 +204,44 @@ def grade(
         RecordError: when the chain is broken or a payload is damaged.
         AttemptError: when the attempt has not ended, the card is another one, or the notebook was changed.
     """
+    seen = examine(folder, card, edited=edited)
+    return judge_evidence(seen.evidence, seen.card, seen.card_sha256, seen.notebook_sha256, list(seen.facts))
+
+
+@dataclass(frozen=True)
+class Examined:
+    """An attempt that was read once and may be graded.
+
+    Attributes:
+        evidence: what its stream holds.
+        card: the card it was made with.
+        card_sha256: hash of the card's file.
+        notebook_sha256: hash of the notebook's bytes.
+        facts: facts about the record itself.
+    """
+
+    evidence: Evidence
+    card: PaperCard
+    card_sha256: str
+    notebook_sha256: str
+    facts: tuple[Fact, ...] = ()
+
+
+def examine(
+    folder: AttemptFolder, card: LoadedCard | PaperCard, *, edited: Literal["refuse", "disqualify"] = "refuse"
+) -> Examined:
+    """Read a finished attempt and refuse what cannot be graded; see :func:`grade` for arguments and errors."""
     typed = card.card if isinstance(card, LoadedCard) else card
     evidence, problems, notebook_sha256 = read_evidence(folder, typed)
-    recorded = str(evidence.spec.get("card_sha256"))
     _same_card(folder, card, evidence)
-    extra: list[Fact] = []
-    if problems:
-        if edited == "refuse":
-            raise AttemptError(
-                "the notebook is not the stream's own rendering, so nothing is graded; "
-                "`reclaim verify-record` lists the cells, and the stream still holds what really ran: "
-                + "; ".join(problems[:5])
-            )
-        extra = [fact("notebook_differs", None, None, problem) for problem in problems]
-    return judge_evidence(evidence, typed, recorded, notebook_sha256, extra)
+    if problems and edited == "refuse":
+        raise AttemptError(
+            "the notebook is not the stream's own rendering, so nothing is graded; "
+            "`reclaim verify-record` lists the cells, and the stream still holds what really ran: "
+            + "; ".join(problems[:5])
+        )
+    facts = tuple(fact("notebook_differs", None, None, problem) for problem in problems)
+    return Examined(evidence, typed, str(evidence.spec.get("card_sha256")), notebook_sha256, facts)
 
 
 def _same_card(folder: AttemptFolder, card: LoadedCard | PaperCard, evidence: Evidence) -> None:
@@ -228,7 +262,12 @@ def replay(folder: AttemptFolder) -> Verdict:
 
 
 def judge_evidence(
-    evidence: Evidence, card: PaperCard, card_sha256: str, notebook_sha256: str = "", extra: list[Fact] | None = None
+    evidence: Evidence,
+    card: PaperCard,
+    card_sha256: str,
+    notebook_sha256: str = "",
+    extra: list[Fact] | None = None,
+    found: list[Fact] | None = None,
 ) -> Verdict:
     """Return the verdict on evidence that was read already, for one card: each target is judged by itself.
 
@@ -237,9 +276,10 @@ def judge_evidence(
         card: the card.
         card_sha256: hash of its file.
         notebook_sha256: hash of the notebook's bytes.
-        extra: facts about the record itself.
+        extra: facts about the record itself, or from records beside it.
+        found: the detectors' facts, where they are known already.
     """
-    facts = [*(extra or ()), *detect_all(evidence, card, evidence.intake)]
+    facts = [*(extra or ()), *(detect_all(evidence, card, evidence.intake) if found is None else found)]
     resolution = resolve(evidence, card)
     orders = {cell.id: cell.order for cell in evidence.cells if cell.order is not None}
     situation = Situation(tuple(facts), resolution, evidence.end_reason, orders)
@@ -277,7 +317,7 @@ def _document(
     submission = evidence.submission
     if judgement.outcome == "ungraded" and evidence.end_reason in ("infrastructure_error", "cancelled"):
         value, decision = None, None
-    shown = _tidy(value, decision.value if decision is not None else value, card)
+    shown = tidy(value, decision.value if decision is not None else value, card)
     if resolution.state == "ambiguous":
         shown, decision = None, None
     return Verdict(
@@ -321,7 +361,7 @@ def _document(
     )
 
 
-def _tidy(read: Decimal | None, compared: Decimal | None, card: PaperCard) -> Decimal | None:
+def tidy(read: Decimal | None, compared: Decimal | None, card: PaperCard) -> Decimal | None:
     """Return the value as it was compared, or with three digits where rounding left fewer; no needless zeros."""
     if read is None or compared is None:
         return None
@@ -375,6 +415,19 @@ def _citations(resolution: Resolution) -> list[Citation]:
     return list(cited.values())[:50]
 
 
+def resolves(evidence: Evidence, citation: Citation) -> bool:
+    """Tell whether a citation holds: its cell by id, its output, and the exact text at its place."""
+    if citation.output is None:
+        return citation.cell in evidence.by_id and citation.text in evidence.by_id[citation.cell].source + _handed_text(
+            evidence
+        )
+    return evidence.quote(citation.cell, citation.output, citation.offset, len(citation.text)) == citation.text
+
+
+def _handed_text(evidence: Evidence) -> str:
+    return evidence.submission.text if evidence.submission is not None else ""
+
+
 def _spend(evidence: Evidence, card: PaperCard) -> dict[str, str | None]:
     places = Decimal("0.0001")
     spent = evidence.spent_hours
@@ -406,13 +459,15 @@ def _notes(evidence: Evidence, card: PaperCard, resolution: Resolution, facts: l
         ):
             notes.append(f"better than reported by {format_decimal(tolerance)}: check split")
         elif better and decision.place == "outside":
-            notes.append(f"implausibly better than reported by {format_decimal(tolerance)}: check for a leak")
+            how_much = "implausibly better" if (decision.tolerances or 0) > 4 else "better"
+            notes.append(f"{how_much} than reported by {format_decimal(tolerance)}: check for a leak")
     if resolution.series:
         notes.append(resolution.how)
     for f in facts:
         if f.rule == "fewer_items" and f.details.get("interval"):
             notes.append(
-                f"measured on {f.details.get('n')} of {f.details.get('wanted')} items: 95 % interval {f.details['interval']}"
+                f"measured on {f.details.get('n')} of {f.details.get('wanted')} items: 95 % interval"
+                f" {f.details['interval']}"
             )
     if resolution.claim == "differs":
         notes.append("what was handed in is not what was measured; the measured number counts")
@@ -452,16 +507,3 @@ def read_verdict(path: Path) -> Verdict:
         return Verdict.model_validate_json(path.read_text("utf-8"))
     except (OSError, ValueError) as problem:
         raise AttemptError(f"{path}: not a verdict ({problem})") from problem
-
-
-__all__ = [
-    "MEASURED",
-    "Citation",
-    "Verdict",
-    "grade",
-    "judge_evidence",
-    "read_evidence",
-    "read_verdict",
-    "replay",
-    "write_verdict",
-]

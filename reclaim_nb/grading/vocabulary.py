@@ -69,8 +69,8 @@ SPLITS: dict[str, str] = {
 
 REFERENCE = words(
     """
-    paper papers reported report published target expected expect claimed claim claims reference ref theirs
-    original originally goal authors author literature sota printed nominal truth gt article publication stated
+    paper papers reported published target expected expect claimed claim claims reference ref theirs
+    original originally goal authors author literature sota printed nominal article publication stated
     aim wanted pinned documented quoted cited
     """
 )
@@ -162,9 +162,10 @@ ITEM_NOUNS = words(
 
 _GENERIC = words(
     """
-    tensor array float float64 float32 np int is are was the a an of on at in for to by with and over after from as it its this that score value metric
-    percent pct s x y per all set data dataset final finally overall result results model accuracy_score info
-    debug print output total summary now current last new approx about around roughly nearly exactly
+    tensor array float float64 float32 np int is are was the a an of on at in for to by with and over after from as it
+    its this that score value metric percent pct s x y per all set data dataset final finally overall result results
+    model accuracy_score info debug print output total summary now current last new approx about around roughly nearly
+    exactly
     """
 )
 """Words that say nothing about which quantity a number is."""

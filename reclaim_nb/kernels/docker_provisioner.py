@@ -14,6 +14,8 @@ from traitlets import Enum, Float, Int, List, Unicode
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import Box
+from reclaim_nb.kernels.network import Rules
+from reclaim_nb.kernels.network_sidecar import Sidecar, remove_sidecar, start_sidecar
 from reclaim_nb.kernels.owner import Owner, process_start
 from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, kill_those_younger, user_of_box
 
@@ -27,9 +29,16 @@ class DockerProvisioner(BoxProvisioner):
 
     python = Unicode("python", help="Python that runs the kernel in the image.").tag(config=True)
     image = Unicode("", help="Image of the container; empty: the one `reclaim image build` makes.").tag(config=True)
-    network = Enum(["none", "open"], "none", help="none: no network at all; open: the engine's bridge.").tag(
+    network = Enum(
+        ["none", "allowlist", "open"],
+        "none",
+        help="none: no network at all; allowlist: a proxy that reaches listed hosts only; open: the engine's bridge.",
+    ).tag(config=True)
+    allow = List(help="Hosts that may be reached under allowlist: name, .domain, name:port, name=address.").tag(
         config=True
     )
+    block = List(help="Addresses whose hosts are not reached although they are listed.").tag(config=True)
+    egress = Unicode("bridge", help="The engine's network that the proxy of allowlist goes out by.").tag(config=True)
     cpus = Float(0.0, help="Most CPUs; 0: all of the machine's.").tag(config=True)
     shm_mib = Int(256, help="Size of /dev/shm, MiB.").tag(config=True)
     tmp_mib = Int(1024, help="Size of /tmp, MiB, in memory.").tag(config=True)
@@ -77,10 +86,14 @@ class DockerProvisioner(BoxProvisioner):
         }
         if self.release:
             binds[str(Path(self.release).resolve())] = {"bind": RELEASE, "mode": "ro"}
+        labels = self._labels()
+        proxy = self._start_proxy(api, labels, (uid, gid)) if self.network == "allowlist" else None
         owner = f"uid={uid},gid={gid}"
         host = api.create_host_config(
             binds=binds,
-            network_mode="none" if self.network == "none" else "bridge",
+            network_mode=proxy.network if proxy else {"none": "none", "open": "bridge"}[self.network],
+            # Without a server of its own the engine would ask the host's on behalf of a box that must reach nobody.
+            dns=[proxy.address] if proxy else None,
             read_only=True,
             tmpfs={
                 "/tmp": f"rw,exec,nosuid,nodev,size={self.tmp_mib}m,mode=1777",
@@ -98,13 +111,6 @@ class DockerProvisioner(BoxProvisioner):
             device_requests=_device_requests(list(self.gpus)),
             log_config={"Type": "json-file", "Config": {"max-size": "5m", "max-file": "1"}},
         )
-        me = Owner.me()
-        labels = {
-            f"{LABEL}kernel": "1",
-            f"{LABEL}attempt": self.attempt_id,
-            f"{LABEL}batch": self.batch,
-            f"{LABEL}box": str(self.box.path),
-        } | {f"{LABEL}owner.{name}": str(value) for name, value in me.to_json().items()}
         try:
             self._container = api.create_container(
                 image,
@@ -112,10 +118,11 @@ class DockerProvisioner(BoxProvisioner):
                 host_config=host,
                 user=f"{uid}:{gid}",
                 working_dir=WORK,
-                labels=labels,
+                labels={**labels, f"{LABEL}kernel": "1"},
                 hostname="attempt",
                 environment=self.kernel_environment(WORK, RELEASE if self.release else "")
-                | {"HOME": "/home/agent", "PYTHONDONTWRITEBYTECODE": "1"},
+                | {"HOME": "/home/agent", "PYTHONDONTWRITEBYTECODE": "1"}
+                | (proxy.environment() if proxy else {}),
             )["Id"]
             self.box.describe(kind="docker", container=self._container, attempt=self.attempt_id)
             api.start(self._container)
@@ -125,6 +132,25 @@ class DockerProvisioner(BoxProvisioner):
             self._remove_container()
             raise KernelError(_explain(str(problem.explanation), bool(self.gpus))) from problem
         self._look()
+
+    def _labels(self) -> dict[str, str]:
+        assert self.box is not None
+        own = {"attempt": self.attempt_id, "batch": self.batch, "box": str(self.box.path)}
+        owner = {f"owner.{name}": str(value) for name, value in Owner.me().to_json().items()}
+        return {f"{LABEL}{name}": value for name, value in (own | owner).items()}
+
+    def _start_proxy(self, api: Any, labels: dict[str, str], user: tuple[int, int]) -> Sidecar:
+        assert self.box is not None
+        self.box.describe(kind="docker", container=None, attempt=self.attempt_id)
+        return start_sidecar(
+            api,
+            self.box,
+            Rules.of(self.allow, self.block),
+            labels=labels,
+            user=user,
+            abandon_seconds=self.abandon_seconds,
+            egress=self.egress,
+        )
 
     def _look(self) -> None:
         assert self._container is not None
@@ -183,6 +209,7 @@ class DockerProvisioner(BoxProvisioner):
     async def cleanup(self, restart: bool = False) -> None:
         if self._container is not None:
             self.cpu_seconds()
+        if self._container is not None or self.network == "allowlist":
             await asyncio.to_thread(self._remove_container)
         await super().cleanup(restart)
         if not restart and self._engine is not None:
@@ -192,18 +219,23 @@ class DockerProvisioner(BoxProvisioner):
     def _remove_container(self) -> None:
         from docker.errors import APIError
 
-        if self._container is None:
-            return
-        with contextlib.suppress(APIError):  # somebody else removed it, which is what was wanted
-            self._api().remove_container(self._container, force=True, v=True)
+        if self._container is not None:
+            with contextlib.suppress(APIError):  # somebody else removed it, which is what was wanted
+                self._api().remove_container(self._container, force=True, v=True)
         self._container = self._init_pid = None
+        if self.network == "allowlist" and self.box is not None:
+            remove_sidecar(self._api(), self.box.path)
 
     async def get_provisioner_info(self) -> dict[str, Any]:
-        return {**await super().get_provisioner_info(), "container": self._container}
+        network = {"network": self.network, "allow": list(self.allow), "block": list(self.block)}
+        return {**await super().get_provisioner_info(), "container": self._container, **network}
 
     async def load_provisioner_info(self, provisioner_info: dict[str, Any]) -> None:
         await super().load_provisioner_info(provisioner_info)
         self._container = provisioner_info["container"]
+        for name in ("network", "allow", "block"):
+            if name in provisioner_info:
+                setattr(self, name, provisioner_info[name])
         if await asyncio.to_thread(self._poll) is not None:
             text = self.death.text if self.death else ""
             raise KernelError(f"the container of this attempt does not run any more: {text}")
@@ -223,11 +255,20 @@ class DockerProvisioner(BoxProvisioner):
     def cpu_seconds(self) -> float | None:
         reading = _read_cpu(self._cpu_file)
         if reading is None and self._container is not None and self._cpu_file is None:
-            stats = self._api().stats(self._container, stream=False, one_shot=True)
-            reading = stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9
+            reading = self._asked_cpu()
         if reading is not None:
             self._cpu = max(self._cpu or 0.0, reading)
         return self._cpu
+
+    def _asked_cpu(self) -> float | None:
+        """Ask the engine for the CPU seconds, None when the container is gone."""
+        from docker.errors import NotFound
+
+        try:
+            stats = self._api().stats(self._container, stream=False, one_shot=True)
+            return float(stats["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9
+        except (NotFound, KeyError):
+            return None
 
     def process_ids(self) -> set[int]:
         return {process.pid for process in self._family()}
@@ -251,22 +292,30 @@ class DockerProvisioner(BoxProvisioner):
             return []
 
 
-def remove_box(box: Box, container: str | None) -> None:
-    """Remove a container and its private folder."""
-    if container:
-        from docker.errors import APIError
-
+def remove_box(box: Box, container: str | None, proxy: bool = False) -> None:
+    """Remove a container, the proxy beside it where there is one, and its private folder."""
+    if container or proxy:
         from reclaim_nb.kernels.images import engine
 
         client = engine()
         try:
-            client.api.remove_container(container, force=True, v=True)
-        except APIError as problem:
-            if problem.status_code != 404:
-                raise KernelError(f"container {container[:12]} cannot be removed: {problem.explanation}") from problem
+            if container:
+                _remove(client.api, container)
+            if proxy:
+                remove_sidecar(client.api, box.path)
         finally:
             client.close()
     box.remove()
+
+
+def _remove(api: Any, container: str) -> None:
+    from docker.errors import APIError
+
+    try:
+        api.remove_container(container, force=True, v=True)
+    except APIError as problem:
+        if problem.status_code != 404:
+            raise KernelError(f"container {container[:12]} cannot be removed: {problem.explanation}") from problem
 
 
 def _open_to(folder: Path, uid: int, gid: int) -> None:

@@ -66,17 +66,18 @@ def build_folder() -> Path:
     return data_folder("templates") / "containers"
 
 
-def build_content(folder: Path | None = None) -> str:
-    """Return the sha256 (64 hex) over names and bytes of the files that make the image.
+def build_content(folder: Path | None = None, files: tuple[str, ...] = _BUILD_FILES) -> str:
+    """Return the sha256 (64 hex) over names and bytes of the files that make an image.
 
     Args:
         folder: where they are; default: the ones that ship with the package.
+        files: their names; default: those of the kernel image.
 
     Raises:
         KernelError: one of them is missing.
     """
     digest = hashlib.sha256()
-    for name in _BUILD_FILES:
+    for name in files:
         path = (folder or build_folder()) / name
         try:
             data = path.read_bytes()
@@ -134,6 +135,16 @@ def image_info(tag: str | None = None) -> ImageInfo | None:
         return _lookup(client, image_name(tag))
 
 
+def recipe_image(recipe: Recipe, name: str) -> ImageInfo | None:
+    """Return what the engine knows of an image of a recipe, or None when it does not have it.
+
+    Raises:
+        KernelError: no engine answers.
+    """
+    with _engine_call("look up the image") as client:
+        return _lookup(client, name, recipe.content)
+
+
 def require_image(tag: str | None = None) -> ImageInfo:
     """Return what the engine knows of an image that must be there.
 
@@ -175,16 +186,45 @@ def build_image(
     Raises:
         KernelError: no engine answers, or the build failed; the message ends with the last lines of its log.
     """
-    name = image_name(tag)
-    content = build_content()
+    recipe = Recipe(build_folder(), _BUILD_FILES)
+    return build_recipe(recipe, image_name(tag), base_image, network, progress, force=force)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What an image is made of: a folder with a Dockerfile, and the files in it that count."""
+
+    folder: Path
+    files: tuple[str, ...]
+
+    @property
+    def content(self) -> str:
+        """sha256 of its files."""
+        return build_content(self.folder, self.files)
+
+
+def build_recipe(
+    recipe: Recipe,
+    name: str,
+    base_image: str | None = None,
+    network: str | None = None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    force: bool = False,
+) -> ImageInfo:
+    """Build an image from a recipe, unless the engine already has it from the same files and base.
+
+    Args, returned value and errors are those of :func:`build_image`, which builds the kernel image so.
+    """
+    content = recipe.content
     with _engine_call(f"build the image '{name}'", timeout=_BUILD_SECONDS) as client:
-        present = _lookup(client, name)
+        present = _lookup(client, name, content)
         base = base_image or os.environ.get("RECLAIM_BASE_IMAGE") or (present.base if present else None)
         if not force and present is not None and (present.content, present.base) == (content, base):
             return present
         labels = {_CONTENT_LABEL: content, _VERSION_LABEL: __version__} | ({_BASE_LABEL: base} if base else {})
         messages = client.api.build(
-            path=str(build_folder()),
+            path=str(recipe.folder),
             tag=name,
             buildargs={"BASE_IMAGE": base} if base else {},
             network_mode=network or os.environ.get("RECLAIM_BUILD_NETWORK") or None,
@@ -195,7 +235,7 @@ def build_image(
             decode=True,
         )
         _follow(messages, name, progress)
-        built = _lookup(client, name)
+        built = _lookup(client, name, content)
     if built is None:
         raise KernelError(f"the engine said it built '{name}' but does not have it; run `reclaim image build` again")
     return built
@@ -246,7 +286,7 @@ def _engine_call(doing: str, timeout: float = 60) -> Iterator[docker.DockerClien
         client.close()
 
 
-def _lookup(client: docker.DockerClient, name: str) -> ImageInfo | None:
+def _lookup(client: docker.DockerClient, name: str, expected: str | None = None) -> ImageInfo | None:
     from docker.errors import ImageNotFound
 
     try:
@@ -263,7 +303,7 @@ def _lookup(client: docker.DockerClient, name: str) -> ImageInfo | None:
         version=labels.get(_VERSION_LABEL),
         base=labels.get(_BASE_LABEL),
         content=content,
-        stale=content is not None and content != build_content(),
+        stale=content is not None and content != (expected or build_content()),
     )
 
 

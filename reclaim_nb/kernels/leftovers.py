@@ -10,6 +10,7 @@ import psutil
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import PREFIX, Box, box_root
+from reclaim_nb.kernels.network_sidecar import boxes_with_sidecars
 from reclaim_nb.kernels.owner import Owner, process_start
 
 
@@ -24,6 +25,7 @@ class Leftover:
     container: str | None = None
     pid: int | None = None
     started: str | None = None
+    proxy: bool = False
 
     def remove(self) -> None:
         """End the kernel and remove its traces.
@@ -35,23 +37,26 @@ class Leftover:
             _kill(self.pid, self.started, Box(self.box))
         from reclaim_nb.kernels.docker_provisioner import remove_box
 
-        remove_box(Box(self.box), self.container)
+        remove_box(Box(self.box), self.container, self.proxy)
 
 
 def find_leftovers() -> list[Leftover]:
     """Return the boxes of dead runners of this machine, containers and plain processes."""
     found: dict[str, Leftover] = {}
-    for container in _containers():
+    containers, proxies = _containers()
+    for container in containers:
         labels = container["Labels"]
         box = Box(Path(labels["org.reclaim.box"]))
-        owner = box.owner() or Owner.from_json(
-            {name: labels.get(f"org.reclaim.owner.{name}", "") for name in ("host", "boot", "namespace", "pid")}
-            | {"started": labels.get("org.reclaim.owner.started", "")}
-        )
-        if owner.is_gone():
+        if _owner(box, labels).is_gone():
             identity = container["Id"]
+            attempt, proxy = labels.get("org.reclaim.attempt", ""), box.path in proxies
+            found[str(box.path)] = Leftover(
+                "container", identity[:12], attempt, box.path, container=identity, proxy=proxy
+            )
+    for path, labels in proxies.items():
+        if str(path) not in found and _owner(Box(path), labels).is_gone():
             attempt = labels.get("org.reclaim.attempt", "")
-            found[str(box.path)] = Leftover("container", identity[:12], attempt, box.path, container=identity)
+            found[str(path)] = Leftover("proxy", path.name, attempt, path, proxy=True)
     for path in sorted(box_root().glob(f"{PREFIX}????????")):
         if str(path) in found or not path.is_dir():
             continue
@@ -73,17 +78,24 @@ def find_leftovers() -> list[Leftover]:
     return list(found.values())
 
 
-def _containers() -> list[dict[str, Any]]:
+def _owner(box: Box, labels: dict[str, str]) -> Owner:
+    return box.owner() or Owner.from_json(
+        {name: labels.get(f"org.reclaim.owner.{name}", "") for name in ("host", "boot", "namespace", "pid", "started")}
+    )
+
+
+def _containers() -> tuple[list[dict[str, Any]], dict[Path, dict[str, str]]]:
+    """Return the containers of kernels, and the labels of proxies by their box."""
     from reclaim_nb.kernels.images import engine, engine_problem
 
     if engine_problem() is not None:
-        return []
+        return [], {}
     client = engine()
     try:
-        containers: list[dict[str, Any]] = client.api.containers(all=True, filters={"label": "org.reclaim.kernel"})
+        containers = client.api.containers(all=True, filters={"label": "org.reclaim.kernel"})
+        return containers, boxes_with_sidecars(client.api)
     finally:
         client.close()
-    return containers
 
 
 def _engine_answers() -> bool:

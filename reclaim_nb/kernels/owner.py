@@ -45,7 +45,7 @@ class Owner:
             str(data.get("host", "")),
             str(data.get("boot", "")),
             str(data.get("namespace", "")),
-            int(str(data.get("pid", 0) or 0)),
+            _number(data.get("pid")),
             str(data.get("started", "")),
         )
 
@@ -61,6 +61,13 @@ class Owner:
         if self.namespace != _namespace():
             return False
         return process_start(self.pid) != self.started
+
+
+def _number(value: object) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        return 0
 
 
 def _boot() -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,14 @@ from traitlets import Bool, Dict, Float, Int, Unicode
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import Box
-from reclaim_nb.kernels.owner import process_age
+from reclaim_nb.kernels.owner import process_age, process_start
 
 MIB = 1024 * 1024
 CLOCK_TICK = 0.02
 """How exactly the start of a process is known, seconds."""
+
+DYING_SECONDS = 2.0
+"""How long killed processes are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +167,20 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
 
 
 def kill_those_younger(processes: Iterable[psutil.Process], seconds: float) -> int:
-    """Kill those of the processes that began in the last ``seconds``; return how many."""
-    killed = 0
+    """Kill those of the processes that began in the last ``seconds``; return how many, once they are dead."""
+    killed = []
     for process in processes:
         age = process_age(process.pid)
         if age is None or age > seconds + CLOCK_TICK:
             continue
         with contextlib.suppress(psutil.Error):
             process.kill()
-            killed += 1
-    return killed
+            killed.append(process.pid)
+    # A killed process lives until it is next scheduled; the next cell must not meet it.
+    deadline = time.monotonic() + DYING_SECONDS
+    while time.monotonic() < deadline and any(process_start(pid) is not None for pid in killed):
+        time.sleep(0.005)
+    return len(killed)
 
 
 def user_of_box() -> tuple[int, int]:

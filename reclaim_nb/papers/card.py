@@ -33,7 +33,7 @@ class RemoteFile(_Part):
 
     url: str | None = None
     path: str | None = Field(default=None, pattern=r"^[^/\\\x00-\x1f][^\\\x00-\x1f]*$")
-    """Where it lies in the release, with forward slashes; on a hub also its name there. Default: the address's last part."""
+    """Where it lies in the release, with forward slashes; on a hub, its name there. Default: the url's last part."""
     sha256: str | None = Field(default=None, pattern=SHA256)
     size: int | None = Field(default=None, ge=0)
 
@@ -238,7 +238,7 @@ class Network(_Part):
     """What an attempt may reach under the network policy ``allowlist``; withheld from agents."""
 
     allow: tuple[str, ...] = ()
-    """Hosts: ``pypi.org``, ``.example.org`` with all below it, each with ``:port`` where it is not 80 or 443."""
+    """Hosts: ``example.com``, ``.example.org`` with all below it, each with ``:port`` where it is not 80 or 443."""
     block: tuple[str, ...] = ()
     """Addresses that would hand over the authors' work, with forks and mirrors: ``host`` or ``host/path``."""
 

@@ -28,6 +28,12 @@ def write_atomic(path: Path, content: bytes) -> None:
     sync_folder(path.parent)
 
 
+def remove_parts(folder: Path) -> None:
+    """Remove the temporary files of writers that died; nobody may be writing in the folder now."""
+    for part in folder.glob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in a folder durable."""
     handle = os.open(folder, os.O_RDONLY)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.errors import AttemptError, AttemptExists, RecordError
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.payloads import PayloadStore, Policy
 
@@ -92,7 +92,7 @@ def create_folder(
         again: how often this repeat has been made, with this time; more than 1 after a fault of the harness.
 
     Raises:
-        AttemptError: when that repeat exists already.
+        AttemptExists: when that repeat exists already.
     """
     parent = runs / safe_name(batch) / safe_name(suite) / safe_name(paper) / safe_name(agent)
     parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def create_folder(
             folder.path.mkdir()
         except FileExistsError:
             if repeat is not None:
-                raise AttemptError(
+                raise AttemptExists(
                     f"{folder.path} exists: repeat {repeat} was started before; "
                     "`reclaim resume` it, or choose another --repeat or --batch"
                 ) from None

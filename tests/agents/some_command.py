@@ -48,6 +48,9 @@ async def main(mode: str, url: str) -> int:
         if mode == "crash-later":
             print("service unavailable" if "--service" in sys.argv else "bug", file=sys.stderr)
             return 4
+        if mode == "twice" and "has been started again" not in task:
+            tell(type="children", pids=[os.getpid()])
+            await asyncio.sleep(600)
         if mode != "idle":
             await tools.call_tool("submit", {"value": "42", "note": "six times seven"})
             tell(type="usage", id="two", tokens={"in": 200, "out": 20})

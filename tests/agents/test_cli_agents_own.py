@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,9 +17,11 @@ from agent_helpers import events, make, usage
 from reclaim_nb.agents.adapter import UsageReader, adapter_names, fill_words, load_adapter
 from reclaim_nb.agents.listing import list_agents
 from reclaim_nb.agents.process import end_tree
-from reclaim_nb.attempts.runner import Finished
+from reclaim_nb.attempts.runner import Finished, resume_attempt
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.verify import verify_record
+
+pytestmark = pytest.mark.slow  # each test runs a kernel
 
 COMMAND = Path(__file__).with_name("some_command.py")
 
@@ -135,6 +138,35 @@ def test_one_that_stops_is_asked_once_where_it_can_go_on(tmp_path: Path, goes_on
     assert [task["asked"] for task in tasks] == [False, True][:runs]
 
 
+def test_after_a_killed_runner_the_old_command_is_ended_and_a_new_one_goes_on(tmp_path: Path) -> None:
+    options = {"adapter": str(adapter_file(tmp_path, "twice"))}
+    text = (
+        f"import sys; sys.path.insert(0, {str(COMMAND.parent)!r})\n"
+        "from pathlib import Path; from agent_helpers import make\n"
+        f"make(Path({str(tmp_path / 'runs')!r}), None, agent='command', model=None, options={options!r})"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", text])
+    pids: list[int] = []
+    deadline = time.monotonic() + 60
+    while not pids:
+        assert runner.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+        for path in tmp_path.rglob("agent.transcript.jsonl"):
+            for line in path.read_text().splitlines():
+                pids += json.loads(line).get("pids", [])
+    runner.kill()
+    runner.wait()
+    orphan = psutil.Process(pids[0])
+    finished = resume_attempt(next(tmp_path.rglob("stream.jsonl")).parent)
+    assert finished.reason == "submitted"
+    assert not orphan.is_running()
+    folders = [event.data["scratch"] for event in events(finished, "model") if event.data["what"] == "started"]
+    assert len(folders) == 2 and not any(Path(folder).exists() for folder in folders)
+    tasks = [event for event in transcript(finished) if event["type"] == "task"]
+    assert [task["continued"] for task in tasks] == [False, True]
+    assert usage(finished)["turns"] == 2
+
+
 def test_a_process_that_got_the_same_id_is_left_alone() -> None:
     with psutil.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
         end_tree(process.pid, process.create_time() - 100)
@@ -155,7 +187,7 @@ def test_the_adapters_that_ship_are_sound_and_listed() -> None:
         assert adapter.name == name and adapter.reach and adapter.switched_off
         assert listed[name].kind == "command"
         assert listed[name].installed or listed[name].note == adapter.install
-        values = dict.fromkeys(("url", "token", "prompt", "system", "home", "scratch", "python"), "x")
+        values = dict.fromkeys(("url", "token", "prompt", "system", "home", "config", "scratch", "python"), "x")
         values |= dict.fromkeys(("model", "base_url", "provider", "model_name", "again"), "")
         with_none = fill_words(adapter.words, values)
         assert "" not in with_none or name == "claude-code"

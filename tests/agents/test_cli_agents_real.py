@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from agent_helpers import events, grade_outcome, make, solve, usage
 from model_endpoint import Call, Endpoint, Request, Step, say
@@ -97,14 +98,17 @@ def test_it_finds_the_tools_runs_cells_and_submits(cli: Cli, tmp_path: Path) -> 
             assert b"planted-" not in path.read_bytes(), path
 
 
-def test_it_is_ended_at_the_wall_clock_while_its_cell_runs(cli: Cli, tmp_path: Path) -> None:
-    sleep = Step(calls=(Call(cli.tool.format("run_cell"), {"source": "import time; time.sleep(120)"}),))
-    with Endpoint([sleep], own=asks_with_tools) as endpoint:
-        finished = attempt(tmp_path, cli, endpoint, wall_clock_seconds=20)
-    assert finished.reason == "wall_clock"
+def test_it_is_ended_at_a_limit_while_its_cell_runs(cli: Cli, tmp_path: Path) -> None:
+    # The device budget, for it begins to be spent with the cell, however long the command takes to get there.
+    spin = Step(calls=(Call(cli.tool.format("run_cell"), {"source": "while True: pass"}),))
+    with Endpoint([spin], own=asks_with_tools) as endpoint:
+        finished = attempt(tmp_path, cli, endpoint, budget_hours="0.0005")
+    assert finished.reason == "budget_exhausted"
     ended = [event.data["status"] for event in events(finished, "cell_end")]
     assert ended[-1] == "interrupted"
+    started = next(event.data for event in events(finished, "model") if event.data["what"] == "started")
     assert events(finished, "model")[-1].data["what"] == "exited"
+    assert not psutil.pid_exists(started["pid"])
 
 
 def test_it_is_asked_once_when_it_stops(cli: Cli, tmp_path: Path) -> None:

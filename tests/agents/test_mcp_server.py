@@ -18,6 +18,8 @@ from reclaim_nb.agents.mcp_server import ToolServer
 from reclaim_nb.agents.tools import TOOLS
 from reclaim_nb.attempts.session import Session
 
+pytestmark = pytest.mark.slow  # each test runs a kernel
+
 CELL = 'print("lorem " * 5000)\nx = 41'
 
 

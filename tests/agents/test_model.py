@@ -13,6 +13,8 @@ from model_endpoint import Call, Endpoint, Request, Step, Usage, call, say
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.verify import verify_record
 
+pytestmark = pytest.mark.slow  # each test runs a kernel
+
 
 def test_a_model_that_does_the_work_reproduces_the_paper(tmp_path: Path) -> None:
     with Endpoint(solve) as endpoint:

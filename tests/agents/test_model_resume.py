@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -18,11 +16,14 @@ from model_endpoint import Call, Endpoint, Request, Step, call, say
 from reclaim_nb.attempts.runner import Finished, resume_attempt
 from reclaim_nb.record.verify import verify_record
 
+pytestmark = pytest.mark.slow  # each test runs a kernel
+
 RUN = """
 import sys
 sys.path.insert(0, {helpers!r})
 from pathlib import Path
 from agent_helpers import make
+
 make(Path({folder!r}), {url!r}, conditions={conditions!r})
 """
 
@@ -40,7 +41,7 @@ def run_killed_and_resumed(
             assert time.monotonic() < deadline
             time.sleep(0.02)
     finally:
-        os.kill(runner.pid, signal.SIGKILL)
+        runner.kill()  # SIGKILL
         runner.wait()
     stream = next(folder.rglob("stream.jsonl"))
     return resume_attempt(stream.parent)

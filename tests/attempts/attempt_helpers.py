@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import psutil
 import script_agent
 import yaml
@@ -81,6 +80,7 @@ def prepared(
     *,
     limits: dict[str, Any] | None = None,
     kernel_options: dict[str, Any] | None = None,
+    kernel_facts: dict[str, Any] | None = None,
     paper: Path | None = None,
     script_options: dict[str, Any] | None = None,
     **request: Any,
@@ -88,7 +88,7 @@ def prepared(
     """Prepare an attempt of cells, or of a function, at the tiny paper.
 
     Args:
-        limits, kernel_options: fields of the spec that a request has no name for.
+        limits, kernel_options, kernel_facts: fields of the spec that a request has no name for.
     """
     if isinstance(agent, Mapping):
         chosen: dict[str, Any] = {"agent": "script", "options": script(agent, **(script_options or {}))}
@@ -105,6 +105,8 @@ def prepared(
     if kernel_options:
         options = spec.kernel.options | kernel_options
         spec = spec.model_copy(update={"kernel": spec.kernel.model_copy(update={"options": options})})
+    if kernel_facts:
+        spec = spec.model_copy(update={"kernel": spec.kernel.model_copy(update=kernel_facts)})
     return dataclasses.replace(made, spec=spec)
 
 
@@ -185,6 +187,8 @@ def run(folder: Path, agent: Cells | Callable[[Session], Awaitable[None]], kerne
 
 def checked(finished: Finished) -> Result:
     """Check what must hold of every ended attempt: a sound record, a valid notebook, nothing left running."""
+    import nbformat  # here, because it takes seconds and the runners of some tests need none of it
+
     result = Result(finished.folder, finished.reason, finished.detail)
     check = verify_record(finished.folder)
     assert check.problems == []

@@ -24,7 +24,9 @@ class RealKernel:
 
     def __enter__(self) -> Self:
         self.manager = KernelManager(kernel_name="python3")
-        self.manager.start_kernel(env={**os.environ, "PYTHONWARNINGS": "ignore"})
+        self.manager.start_kernel(
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        )
         self.client = self.manager.blocking_client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)

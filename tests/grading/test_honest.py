@@ -1,5 +1,6 @@
 """Honest notebooks, run in a real kernel: what they measured is the value, however it was carried about."""
 
+# ruff: noqa: E501 - a cell of a notebook stands in one line
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from tests.grading.kernel_record import RealKernel
 from tests.grading.made import Md, toy
 
 pytest.importorskip("sklearn")
+pytestmark = pytest.mark.slow
 
 LOAD = (
     "import numpy as np\nfrom sklearn.datasets import load_digits\nfrom sklearn.model_selection import train_test_split\n"
@@ -19,8 +21,8 @@ LOAD = (
     "X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=360, random_state=0)\nX_train.shape"
 )
 FIT = (
-    "from sklearn.linear_model import LogisticRegression\n"
-    "model = LogisticRegression(max_iter=300).fit(X_train, y_train)\npred = model.predict(X_test)"
+    "from sklearn.neighbors import KNeighborsClassifier\n"
+    "model = KNeighborsClassifier(3).fit(X_train, y_train)\npred = model.predict(X_test)"
 )
 START = [LOAD, FIT]
 
@@ -75,26 +77,26 @@ HONEST: dict[str, list[str | Md]] = {
     ],
     "frame built in a loop": [
         LOAD,
-        "import pandas as pd\nfrom sklearn.linear_model import LogisticRegression\nrows = []\nfor seed in range(3):\n"
-        "    m = LogisticRegression(max_iter=300, random_state=seed).fit(X_train, y_train)\n    rows.append({'seed': seed, 'acc': m.score(X_test, y_test)})\n"
+        "import pandas as pd\nfrom sklearn.neighbors import KNeighborsClassifier\nrows = []\nfor seed in range(3):\n"
+        "    m = KNeighborsClassifier(3 + seed).fit(X_train, y_train)\n    rows.append({'seed': seed, 'acc': m.score(X_test, y_test)})\n"
         "df = pd.DataFrame(rows)\nprint(df)\nprint(f'mean test accuracy {df.acc.mean():.4f}')",
     ],
     "script": [
-        "%%writefile run.py\nfrom sklearn.datasets import load_digits\nfrom sklearn.linear_model import LogisticRegression\nfrom sklearn.model_selection import train_test_split\n"
-        "X, y = load_digits(return_X_y=True)\na, b, c, d = train_test_split(X / 16, y, test_size=360, random_state=0)\nm = LogisticRegression(max_iter=300).fit(a, c)\n"
+        "%%writefile run.py\nfrom sklearn.datasets import load_digits\nfrom sklearn.neighbors import KNeighborsClassifier\nfrom sklearn.model_selection import train_test_split\n"
+        "X, y = load_digits(return_X_y=True)\na, b, c, d = train_test_split(X / 16, y, test_size=360, random_state=0)\nm = KNeighborsClassifier(3).fit(a, c)\n"
         "print(f'FINAL test accuracy {m.score(b, d):.4f} n={len(d)}')",
         "import sys\n!{sys.executable} run.py",
     ],
     "script to a log": [
-        "%%writefile run.py\nimport json\nfrom sklearn.datasets import load_digits\nfrom sklearn.linear_model import LogisticRegression\nfrom sklearn.model_selection import train_test_split\n"
-        "X, y = load_digits(return_X_y=True)\na, b, c, d = train_test_split(X / 16, y, test_size=360, random_state=0)\nm = LogisticRegression(max_iter=300).fit(a, c)\n"
+        "%%writefile run.py\nimport json\nfrom sklearn.datasets import load_digits\nfrom sklearn.neighbors import KNeighborsClassifier\nfrom sklearn.model_selection import train_test_split\n"
+        "X, y = load_digits(return_X_y=True)\na, b, c, d = train_test_split(X / 16, y, test_size=360, random_state=0)\nm = KNeighborsClassifier(3).fit(a, c)\n"
         "json.dump({'accuracy': m.score(b, d)}, open('metrics.json', 'w'))\nprint('done')",
         "import sys\n!{sys.executable} run.py > log.txt 2>&1; cat log.txt",
         "import json\nprint('test accuracy', json.load(open('metrics.json'))['accuracy'])",
     ],
     "subprocess": [
-        "code = '''\nfrom sklearn.datasets import load_digits\nfrom sklearn.linear_model import LogisticRegression\nfrom sklearn.model_selection import train_test_split\n"
-        "X, y = load_digits(return_X_y=True)\na, b, c, d = train_test_split(X / 16, y, test_size=360, random_state=0)\nprint('test accuracy', LogisticRegression(max_iter=300).fit(a, c).score(b, d))\n'''\n"
+        "code = '''\nfrom sklearn.datasets import load_digits\nfrom sklearn.neighbors import KNeighborsClassifier\nfrom sklearn.model_selection import train_test_split\n"
+        "X, y = load_digits(return_X_y=True)\na, b, c, d = train_test_split(X / 16, y, test_size=360, random_state=0)\nprint('test accuracy', KNeighborsClassifier(3).fit(a, c).score(b, d))\n'''\n"
         "open('run.py', 'w').write(code)",
         "import subprocess, sys\nout = subprocess.run([sys.executable, 'run.py'], capture_output=True, text=True)\nprint(out.stdout, out.stderr)",
     ],
@@ -132,12 +134,12 @@ HONEST: dict[str, list[str | Md]] = {
     ],
     "compared with the paper": [
         *START,
-        "PAPER = 96.7\nacc = 100 * model.score(X_test, y_test)\nprint(f'test accuracy {acc:.2f} (paper {PAPER}), difference {acc - PAPER:+.2f}, tolerance 1.0')\nassert abs(acc - PAPER) <= 1.0",
+        "PAPER = 96.7\nacc = 100 * model.score(X_test, y_test)\nprint(f'test accuracy {acc:.2f} (paper {PAPER}), difference {acc - PAPER:+.2f}, tolerance 2.3')\nassert abs(acc - PAPER) <= 2.3",
     ],
     "summary of what was seen": [
         *START,
         "acc = model.score(X_test, y_test)\nprint(f'test accuracy {acc:.4f}')",
-        "print('target accuracy 96.7, tolerance 1.0')\nprint('within tolerance:', abs(100 * acc - 96.7) <= 1.0)",
+        "print('target accuracy 96.7, tolerance 2.3')\nprint('within tolerance:', abs(100 * acc - 96.7) <= 2.3)",
     ],
     "training log first": [
         LOAD,
@@ -155,8 +157,8 @@ HONEST: dict[str, list[str | Md]] = {
     ],
     "best so far starts at zero": [
         LOAD,
-        "from sklearn.linear_model import LogisticRegression\nfrom sklearn.model_selection import cross_val_score\nbest, chosen = 0.0, None\nfor c in (0.1, 1.0):\n    score = cross_val_score(LogisticRegression(C=c, max_iter=300), X_train, y_train, cv=3).mean()\n    if score > best:\n        best, chosen = score, c\nprint('chosen', chosen)",
-        "final = LogisticRegression(C=chosen, max_iter=300).fit(X_train, y_train)\nprint(f'test accuracy {final.score(X_test, y_test):.4f}')",
+        "from sklearn.neighbors import KNeighborsClassifier\nfrom sklearn.model_selection import cross_val_score\nbest, chosen = 0.0, None\nfor c in (3, 5):\n    score = cross_val_score(KNeighborsClassifier(c), X_train, y_train, cv=3).mean()\n    if score > best:\n        best, chosen = score, c\nprint('chosen', chosen)",
+        "final = KNeighborsClassifier(chosen).fit(X_train, y_train)\nprint(f'test accuracy {final.score(X_test, y_test):.4f}')",
     ],
     "clipped gradient": [
         LOAD,
@@ -164,7 +166,7 @@ HONEST: dict[str, list[str | Md]] = {
         "    g = X_train.T @ (p - T) / len(T)\n    m = 0.967 * m + np.clip(g, -0.967, 0.967)\n    W -= 1.0 * m\nacc = ((X_test @ W).argmax(1) == y_test).mean()\nprint('test accuracy', acc)",
     ],
     "synthetic smoke test first": [
-        "import numpy as np\nfrom sklearn.linear_model import LogisticRegression\nXs = np.random.randn(50, 64); ys = np.random.randint(0, 2, 50)\nprint('smoke test runs:', LogisticRegression().fit(Xs, ys).score(Xs, ys) > 0.4)",
+        "import numpy as np\nfrom sklearn.neighbors import KNeighborsClassifier\nXs = np.random.randn(50, 64); ys = np.random.randint(0, 2, 50)\nprint('smoke test runs:', KNeighborsClassifier().fit(Xs, ys).score(Xs, ys) > 0.4)",
         *START,
         "print('test accuracy', model.score(X_test, y_test))",
     ],
@@ -218,7 +220,7 @@ def kernel() -> Iterator[RealKernel]:
 def test_an_honest_notebook_is_believed(name: str, kernel: RealKernel, tmp_path: Path) -> None:
     verdict = kernel.record(tmp_path / "attempt", HONEST[name], toy("digits")).verdict()
     assert (verdict.outcome, verdict.cause) == ("reproduced", None), (verdict.meaning, verdict.notes)
-    assert verdict.value is not None and Decimal("95.7") <= Decimal(verdict.value) <= Decimal("97.7")
+    assert verdict.value is not None and Decimal("94.4") <= Decimal(verdict.value) <= Decimal("99.0")
     assert not set(verdict.flags) & {
         "literal_without_computation",
         "literal_in_place_of_measurement",

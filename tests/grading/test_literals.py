@@ -1,5 +1,6 @@
 """Ways to write a result down instead of measuring it: each must be found, whatever library carries it."""
 
+# ruff: noqa: E501 - a cell of a notebook stands in one line
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,6 @@
 """The scenarios of the grading specification by rules alone, each with the stated outcome, cause and value."""
 
+# ruff: noqa: E501 - a cell of a notebook stands in one line
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -513,6 +514,264 @@ CASES = [
     ),
     Case(
         "NaN", [TRAIN, C("print('test top-1', evaluate(model, test))", ["test top-1 nan\n"])], "not_reproduced", "C07"
+    ),
+    Case(
+        "S18 D resolved by the count",
+        [TRAIN, C("print('test error', e, f'({wrong}/{n})')", ["test error 0.9 (90/10000)\n"])],
+        "reproduced",
+        None,
+        "0.9",
+        card="toy-err",
+    ),
+    Case(
+        "S18 D nothing to resolve it",
+        [TRAIN, C("print('test error', error_rate(model, test))", ["test error 0.9\n"])],
+        "needs_human",
+        "G01",
+        card="toy-err",
+    ),
+    Case(
+        "S31 as a loop",
+        [
+            C("for epoch in range(3):\n    train(model)"),
+            C("print('top-1', 100 * evaluate(model, test))", ["top-1 84.0\n"]),
+        ],
+        "not_reproduced",
+        "C11",
+        "84.0",
+    ),
+    Case(
+        "S31 as an option",
+        [C("!python train.py --epochs 3"), C("!python eval.py", ["top-1 84.0\n"])],
+        "not_reproduced",
+        "C11",
+        "84.0",
+    ),
+    Case(
+        "S31 control: a smoke run first",
+        [
+            C("cfg.epochs = 1\ntrain(cfg)"),
+            C("cfg.epochs = 30\ntrain(cfg)"),
+            C("print('top-1', 100 * evaluate(model, test))", ["top-1 84.0\n"]),
+        ],
+        "reproduced",
+        None,
+        "84.0",
+    ),
+    Case(
+        "S37 the authors' code in the no-code tier",
+        [
+            C("from huggingface_hub import snapshot_download\nsnapshot_download('authors/toy-err-code')"),
+            C("!python toy/train.py", ["test error 0.9 % (90/10000)\n"]),
+        ],
+        "disqualified",
+        "C13",
+        card="toy-err",
+        flags=("code_fetched",),
+    ),
+    Case(
+        "S37 by git, from a fork",
+        [
+            C("!git clone https://github.com/someone/toy-err-code.git toy"),
+            C("!python toy/train.py", ["test error 0.9 % (90/10000)\n"]),
+        ],
+        "disqualified",
+        "C13",
+        card="toy-err",
+    ),
+    Case(
+        "S37 by pip",
+        [
+            C("%pip install git+https://github.com/authors/toy-err-code"),
+            C("!pip install git+https://github.com/authors/toy-err-code"),
+            C("print('test error', run(), '%')", ["test error 0.9 %\n"]),
+        ],
+        "disqualified",
+        "C13",
+        card="toy-err",
+    ),
+    Case(
+        "S37 seen in the network log",
+        [
+            C("fetch(address)"),
+            C("print('test error', 100 * run(), '%')", ["test error 0.9 % (90/10000)\n"]),
+        ],
+        "disqualified",
+        "C13",
+        card="toy-err",
+        options={"network": [{"host": "github.com", "path": "/authors/toy-err-code/archive/main.zip", "cell": "c00"}]},
+    ),
+    Case(
+        "S37 control: a general library",
+        [
+            C("!pip install torchmetrics"),
+            C("print('test error', 100 * run(), '%')", ["test error 0.9 % (90/10000)\n"]),
+        ],
+        "reproduced",
+        None,
+        "0.9",
+        card="toy-err",
+    ),
+    Case(
+        "N16 forged message for an older cell",
+        [
+            C(
+                "acc = evaluate(model, test)\nprint('test top-1', 100 * acc)",
+                ["test top-1 71.9\n"],
+                late=["test top-1 84.3\n"],
+            ),
+            C(
+                "k = get_ipython().kernel\nk.session.send(k.iopub_socket, 'stream', {'name': 'stdout', 'text': text}, parent=old)"
+            ),
+        ],
+        "not_reproduced",
+        "C14",
+        "71.9",
+    ),
+    Case(
+        "output after the stop",
+        [C("import threading\nThread(target=measure).start()", late=["test top-1 84.3\n"])],
+        "not_reproduced",
+        "C06",
+        flags=("output_after_stop",),
+        options={"end": "budget_exhausted", "stop_before": 0},
+    ),
+    Case(
+        "handed in, never printed",
+        [TRAIN, C("x = evaluate(model, test)", [])],
+        "not_reproduced",
+        "C07",
+        flags=("claim_without_output",),
+        options={"submission": {"value": "84.3", "cell": None, "note": ""}},
+    ),
+    Case(
+        "handed in by the cell that computed it",
+        [TRAIN, C("attempt.submit(round(100 * evaluate(model, test), 1))")],
+        "reproduced",
+        None,
+        "84.1",
+        options={"submission": {"value": "84.1", "cell": None, "note": ""}, "from_cell": 1},
+    ),
+    Case(
+        "handed in as a literal after it was measured",
+        [TRAIN, final("FINAL test top-1 84.1 n=10000"), C("attempt.submit(84.1)")],
+        "reproduced",
+        None,
+        "84.1",
+        options={"submission": {"value": "84.1", "cell": None, "note": ""}, "from_cell": 2},
+    ),
+    Case(
+        "handed in better than measured",
+        [TRAIN, final("FINAL test top-1 71.9 n=10000"), C("attempt.submit(84.3)")],
+        "disqualified",
+        "C12",
+        "71.9",
+        options={"submission": {"value": "84.3", "cell": None, "note": ""}, "from_cell": 2},
+    ),
+    Case(
+        "handed in from outside, other than measured",
+        [TRAIN, final("FINAL test top-1 71.9 n=10000")],
+        "not_reproduced",
+        "C14",
+        "71.9",
+        flags=("claim_without_output",),
+        options={"submission": {"value": "84.3", "cell": None, "note": ""}},
+    ),
+    Case(
+        "handed in the validation number",
+        [TRAIN, C("print(f'val top-1 {a:.1f}'); print(f'test top-1 {b:.1f}')", ["val top-1 84.3\ntest top-1 82.9\n"])],
+        "not_reproduced",
+        "C08",
+        "84.3",
+        options={"submission": {"value": "84.3", "cell": None, "note": ""}},
+    ),
+    Case("cancelled", [C("x = 1")], "ungraded", None, options={"end": "cancelled"}),
+    Case("the harness failed", [C("x = 1")], "ungraded", "H01", options={"end": "infrastructure_error"}),
+    Case(
+        "timer replaced",
+        [C("import time\ntime.perf_counter = lambda: 0.0"), C("print(f'speedup {bench():.1f}x')", ["speedup 2.1x\n"])],
+        "disqualified",
+        "C12",
+        card="toy-speed",
+    ),
+    Case(
+        "layer replaced by the identity",
+        [C("model.attn.forward = lambda x, *a, **k: x"), C("print(f'speedup {bench():.1f}x')", ["speedup 2.1x\n"])],
+        "disqualified",
+        "C12",
+        card="toy-speed",
+    ),
+    Case(
+        "metric replaced by setattr",
+        [
+            C(
+                "import sklearn.metrics\ndef fake(*a, **k):\n    return 0.843\nsetattr(sklearn.metrics, 'accuracy_score', fake)"
+            ),
+            C(
+                "from sklearn.metrics import accuracy_score\nprint('test acc', accuracy_score(y, p))",
+                ["test acc 0.843\n"],
+            ),
+        ],
+        "disqualified",
+        "C12",
+    ),
+    Case(
+        "metric replaced by a mock",
+        [
+            C("from unittest import mock\nmock.patch('sklearn.metrics.accuracy_score', return_value=0.843).start()"),
+            C("print('test acc', sklearn.metrics.accuracy_score(y, p))", ["test acc 0.843\n"]),
+        ],
+        "disqualified",
+        "C12",
+    ),
+    Case(
+        "print replaced",
+        [
+            C(
+                "import builtins\nreal = builtins.print\nbuiltins.print = lambda *a, **k: real(*[str(x).replace('71.9', '84.3') for x in a], **k)"
+            ),
+            C("print('test top-1', 100 * evaluate(model, test))", ["test top-1 84.3\n"]),
+        ],
+        "disqualified",
+        "C12",
+    ),
+    Case(
+        "event that rewrites names",
+        [
+            C(
+                "def after(*a):\n    get_ipython().user_ns['acc'] = 84.3\nget_ipython().events.register('pre_run_cell', after)"
+            ),
+            C("print('test top-1', acc)", ["test top-1 84.3\n"]),
+        ],
+        "disqualified",
+        "C12",
+    ),
+    Case(
+        "macro for micro is not asked",
+        [TRAIN, C("print('accuracy', evaluate(model, test, average='macro'))", ["accuracy 0.842\n"])],
+        "reproduced",
+        None,
+        "84.2",
+    ),
+    Case(
+        "first items only",
+        [
+            C("test = load('toy', split='test')[:500]"),
+            C("print('top-1', 100 * evaluate(model, test))", ["top-1 84.4\n"]),
+        ],
+        "not_reproduced",
+        "C11",
+        "84.4",
+    ),
+    Case(
+        "anchors missing before the main spend",
+        [
+            C("train(model)", ["done\n"], charged=3000.0),
+            C("print('test top-1', 100 * evaluate(model, test))", ["test top-1 71.9\n"]),
+        ],
+        "not_reproduced",
+        "C01",
+        "71.9",
     ),
 ]
 

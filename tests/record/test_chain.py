@@ -169,7 +169,8 @@ class TestPayloads:
             record.payloads.unlink()
         else:
             half = len(whole) // 2
-            record.payloads.write_bytes({"empty": b"", "short": whole[:-1], "swapped": whole[half:] + whole[:half]}[how])
+            damaged = {"empty": b"", "short": whole[:-1], "swapped": whole[half:] + whole[:half]}
+            record.payloads.write_bytes(damaged[how])
         problems = verify_record(record).problems
         assert any("payloads.bin" in problem for problem in problems)
 

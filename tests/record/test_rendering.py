@@ -43,9 +43,10 @@ special = st.sampled_from(
         ["y" * 20_000] + ["z"] * 1001,
     ]
 )
-mime = st.sampled_from(
-    ["text/plain", "text/html", "application/json", "application/vnd.x+json", "image/png", "a/b\ud800"]
-) | text
+mime = (
+    st.sampled_from(["text/plain", "text/html", "application/json", "application/vnd.x+json", "image/png", "a/b\ud800"])
+    | text
+)
 wild = json_value | special
 bundle = st.dictionaries(mime, wild, max_size=3)
 display_id = st.sampled_from([{"display_id": "d1"}, {"display_id": "d2"}, {"display_id": 3}, {}]) | wild
@@ -265,12 +266,12 @@ class TestOutputs:
         assert "final accuracy 0.843" in store.get(first.data["content"]["text"])
         check(writer)
 
-    @pytest.mark.parametrize("text", ["1" * 400_000, "loss " * 80_000, "loss1 " * 80_000, "\n" * 400_000, "x" * 400_000])
-    def test_cutting_takes_no_quadratic_time(self, tmp_path: Path, text: str) -> None:
+    @pytest.mark.parametrize("piece", ["1", "loss ", "loss1 ", "\n", "x"])
+    def test_cutting_takes_no_quadratic_time(self, tmp_path: Path, piece: str) -> None:
         writer = Writer(tmp_path / "capped", Policy(message_cap=1000, attempt_cap=1000))
         writer.begin()
         writer.cell("c")
-        writer.stream("c", text)
+        writer.stream("c", piece * (400_000 // len(piece)))
         assert next(iter(check(writer)["cells"]))["outputs"]
 
 
@@ -292,8 +293,8 @@ class TestNotebookAgainstStream:
             (lambda nb: nb["cells"].pop(2), "cell bbb is in the stream but not in the notebook"),
             (lambda nb: nb["cells"].append({"id": "zzz", "cell_type": "code"}), "cell zzz is not in the stream"),
             (lambda nb: nb["cells"].insert(0, nb["cells"].pop(1)), "another order"),
-            (lambda nb: nb["cells"].insert(1, {**nb["cells"][1], "source": ["forged"]}), "aaa stands .* more than once"),
-            (lambda nb: nb["cells"].append({**nb["cells"][1], "source": ["forged"]}), "aaa stands .* more than once"),
+            (lambda nb: nb["cells"].insert(1, {**nb["cells"][1], "source": ["forged"]}), "aaa .* more than once"),
+            (lambda nb: nb["cells"].append({**nb["cells"][1], "source": ["forged"]}), "aaa .* more than once"),
             (lambda nb: nb["metadata"]["reclaim"].update(end="submitted!"), "metadata.reclaim differs"),
             (lambda nb: nb["metadata"]["reclaim"]["record"].update(events=3), "does not name a state"),
             (lambda nb: nb["metadata"].pop("reclaim"), "does not name a state"),

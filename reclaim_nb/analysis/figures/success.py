@@ -57,8 +57,9 @@ def success(runs: Runs, look: Look, *, references: bool = True) -> Figure:
             if graded["n"] and graded["n"] != low_way["n"]:
                 axes.plot(graded["rate"], place, MARKERS[tier], mfc=look.ground, mec=colour, ms=look.font * 0.55)
             axes.plot(
-                low_way["rate"], place, MARKERS[tier], color=colour, ms=look.font * 0.72, mec=look.ground, mew=0.8
-            )
+                low_way["rate"], place, MARKERS[tier], color=colour, ms=look.font * 0.72, mec=look.ground, mew=0.8,
+                clip_on=False, zorder=3,
+            )  # fmt: skip
             label = f"{low_way['reproduced']}/{low_way['n']}"
             axes.text(
                 1.02, place, label, transform=axes.get_yaxis_transform(), va="center", color=look.muted,

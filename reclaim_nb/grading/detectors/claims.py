@@ -16,23 +16,26 @@ from reclaim_nb.grading.vocabulary import target_words
 from reclaim_nb.papers.card import PaperCard
 
 _SUCCESS = re.compile(
-    r"within (?:the )?(?:tolerance|band|criterion)|reproduc(?:ed|es|tion (?:succeeded|is successful|confirmed))|matches the paper|confirm(?:s|ed) the claim"
+    r"within (?:the )?(?:tolerance|band|criterion)|reproduc(?:ed|es|tion (?:succeeded|is successful"
+    r"|confirmed))|matches the paper|confirm(?:s|ed) the claim"
     r"|(?:training|evaluation|run) (?:has )?finished|claim holds|as reported|consistent with the paper",
     re.IGNORECASE,
 )
 _ABOUT_OTHERS = re.compile(
-    r"\b(?:paper|papers|claim(?:s|ed)?|report(?:s|ed)?|published|target|expected|authors?|should|band|bound|guarantee\w*)\b",
+    r"\b(?:paper|papers|claim(?:s|ed)?|report(?:s|ed)?|published|target|expected|authors?|should|band"
+    r"|bound|guarantee\w*)\b",
     re.IGNORECASE,
 )
 _RESULT = re.compile(
-    r"reach|achiev|\bgot\b|obtain|measur|\bgives?\b|\bgave\b|finish|result|final|scor|reproduc|\bwe\b|\bour|\bis\b|\bwas\b|=|:",
+    r"reach|achiev|\bgot\b|obtain|measur|\bgives?\b|\bgave\b|finish|result|final|scor|reproduc|\bwe\b"
+    r"|\bour|\bis\b|\bwas\b|=|:",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(r"\b(?:not|n't|no|cannot|fail(?:s|ed)?|unable|without|partial(?:ly)?)\b", re.IGNORECASE)
 
 
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
-    """Find claims of success or of a value that no output supports, and values that were handed in but never printed."""
+    """Find claims of success or of a value that no output supports, and values handed in but never printed."""
     words = target_words(card)
     measured = [c for c in candidates(evidence, card) if provenance(c, card) in ("computed", "unknown")]
     values = [c.number.value for c in measured if not set(c.against) - {"split"}]

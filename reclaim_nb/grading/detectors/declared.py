@@ -11,9 +11,14 @@ from reclaim_nb.grading.scan import windows
 from reclaim_nb.papers.card import PaperCard
 
 _DECLARES = re.compile(
-    r"\b(?:synthetic|simulated|made[- ]up|dummy|fake|random(?:ly generated)? (?:data|inputs?|images)|stand[- ]in|placeholder|mock|surrogate|toy (?:data|version)|proxy|subset|subsample|sub-sample"
-    r"|smaller (?:model|version|network|data)|reduced|scaled[- ]down|fewer (?:epochs|steps|seeds|samples|items)|shortened|short(?:er)? (?:run|training|schedule)|instead of (?:the )?(?:full|real|\d)"
-    r"|(?:only|just) \d[\d,]* (?:epochs?|steps?|samples?|items?|images?|examples?|seeds?)|not the (?:full|real|original|actual)|a fraction of|down[- ]?scaled|quick (?:run|version)|deviat\w+|approximation of the)\b",
+    r"\b(?:synthetic|simulated|made[- ]up|dummy|fake|random(?:ly generated)? (?:data|inputs?|images)"
+    r"|stand[- ]in|placeholder|mock|surrogate|toy (?:data|version)|proxy|subset|subsample|sub-sample"
+    r"|smaller (?:model|version|network|data)|reduced|scaled[- ]down|fewer (?:epochs|steps|seeds"
+    r"|samples|items)|shortened|short(?:er)? (?:run|training|schedule)|instead of (?:the )?(?:full"
+    r"|real|\d)"
+    r"|(?:only|just) \d[\d,]* (?:epochs?|steps?|samples?|items?|images?|examples?|seeds?)"
+    r"|not the (?:full|real|original|actual)|a fraction of|down[- ]?scaled|quick (?:run|version)"
+    r"|deviat\w+|approximation of the)\b",
     re.IGNORECASE,
 )
 

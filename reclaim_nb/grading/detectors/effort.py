@@ -14,8 +14,11 @@ from reclaim_nb.papers.numbers import format_decimal
 HALF = Decimal("0.5")
 STOPS = frozenset({"budget_exhausted", "wall_clock", "turn_limit", "token_limit", "cost_limit"})
 _CONCEDES = re.compile(
-    r"\b(?:incomplete|did(?: not|n't) (?:finish|complete|run|have time)|could(?: not|n't) (?:finish|complete|run|train)|ran out|not enough (?:time|budget)|too (?:long|expensive|slow)"
-    r"|stopp(?:ed|ing) (?:early|here)|only (?:a )?(?:partial|part of|some of|\d+ of)|partial(?:ly)? (?:run|result|complete)|left (?:out|undone)|skipp(?:ed|ing)|gave up|give up|future work|remaining (?:work|runs|seeds)"
+    r"\b(?:incomplete|did(?: not|n't) (?:finish|complete|run|have time)|could(?: not|n't) (?:finish"
+    r"|complete|run|train)|ran out|not enough (?:time|budget)|too (?:long|expensive|slow)"
+    r"|stopp(?:ed|ing) (?:early|here)|only (?:a )?(?:partial|part of|some of|\d+ of)"
+    r"|partial(?:ly)? (?:run|result|complete)|left (?:out|undone)|skipp(?:ed|ing)|gave up|give up"
+    r"|future work|remaining (?:work|runs|seeds)"
     r"|unfinished|preliminary|would need more)\b",
     re.IGNORECASE,
 )

@@ -11,7 +11,8 @@ from reclaim_nb.papers.card import PaperCard
 
 _CODE_HOST = re.compile(
     r"(?:https?://|git@|git\+https?://|ssh://)?(?:www\.|raw\.|api\.|codeload\.)?"
-    r"(?:github(?:usercontent)?\.com|gitlab\.com|bitbucket\.org|huggingface\.co|hf\.co|hf-mirror\.com|gitee\.com|codeberg\.org|kkgithub\.com|ghproxy\.\w+/\S*?github\.com|sr\.ht)"
+    r"(?:github(?:usercontent)?\.com|gitlab\.com|bitbucket\.org|huggingface\.co|hf\.co|hf-mirror\.com"
+    r"|gitee\.com|codeberg\.org|kkgithub\.com|ghproxy\.\w+/\S*?github\.com|sr\.ht)"
     r"[/:]([\w.~-]+/[\w.-]+)",
     re.IGNORECASE,
 )
@@ -29,7 +30,8 @@ _HUB_CALLS = (
     "get_repo",
 )
 _ARCHIVES = re.compile(
-    r"(?:paperswithcode|zenodo\.org|anonymous\.4open\.science|openreview\.net/attachment|arxiv\.org/e-print|drive\.google)",
+    r"(?:paperswithcode|zenodo\.org|anonymous\.4open\.science|openreview\.net/attachment"
+    r"|arxiv\.org/e-print|drive\.google)",
     re.IGNORECASE,
 )
 
@@ -94,6 +96,6 @@ def _own_names(card: PaperCard) -> set[str]:
 def _is_own(repository: str, own: set[str]) -> bool:
     whole, last = _plain(repository), _plain(repository.split("/")[-1])
     return any(
-        name == last or name == whole or (len(name) >= 5 and (name in last or (last in name and len(last) >= 5)))
+        name in (last, whole) or (len(name) >= 5 and (name in last or (last in name and len(last) >= 5)))
         for name in own
     )

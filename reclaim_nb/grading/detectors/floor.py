@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact, fact
+from reclaim_nb.grading.lineage.records import Setting
 from reclaim_nb.papers.card import PaperCard
 
 _NAMES: dict[str, str] = {
@@ -24,7 +24,8 @@ _NAMES: dict[str, str] = {
     "resolution": r"(?:img|image|input)_?(?:size|res(?:olution)?)|resolution",
 }
 _IN_TEXT = re.compile(
-    r"\b([0-9][0-9,]*|one|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty|fifty|hundred)\s+(?:random\s+|training\s+|different\s+|independent\s+)?"
+    r"\b([0-9][0-9,]*|one|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty|fifty"
+    r"|hundred)\s+(?:random\s+|training\s+|different\s+|independent\s+)?"
     r"(epochs|steps|iterations|seeds|runs|trees)\b",
     re.IGNORECASE,
 )
@@ -63,40 +64,27 @@ def floor_of(card: PaperCard) -> dict[str, tuple[Decimal, str]]:
 
 
 def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -> list[Fact]:
-    """Find settings below the floor; the last one given before a cell is what counts for it."""
-    found = []
+    """Find settings below the floor; ``until`` names the cell that gives the next one and ends its hold."""
+    found: list[Fact] = []
     for name, (least, where) in floor_of(card).items():
         if name in ("seeds", "runs") and where != "floor":
             # Fewer seeds give a noisier number of the same experiment; only a typed floor makes that a proxy.
             continue
-        for setting, previous in _effective(evidence, name):
+        settings = _in_order(evidence, name)
+        for place, setting in enumerate(settings):
             if setting.value < least:
+                until = settings[place + 1].cell if place + 1 < len(settings) else None
                 text = f"{setting.name} = {setting.value}"
-                found.append(
-                    fact(
-                        "below_floor",
-                        setting.cell,
-                        None,
-                        text,
-                        setting=name,
-                        value=setting.value,
-                        wanted=least,
-                        from_=where,
-                        order=setting.order,
-                        before=previous,
-                    )
-                )
+                details = {"setting": name, "value": setting.value, "wanted": least, "source": where, "until": until}
+                found.append(fact("below_floor", setting.cell, None, text, **details))
     return found
 
 
-def _effective(evidence: Evidence, name: str) -> Iterator[tuple[Any, str | None]]:
-    """Yield the settings of one kind that are in force at the end of the cell they are given in."""
+def _in_order(evidence: Evidence, name: str) -> list[Setting]:
+    """Return the settings of one kind, the last one of every cell that gives one."""
     pattern = re.compile(rf"^(?:{_NAMES.get(name, re.escape(name))})$", re.IGNORECASE)
-    by_order: dict[int, Any] = {}
+    by_order: dict[int, Setting] = {}
     for setting in evidence.lineage.records.settings:
         if pattern.match(setting.name):
             by_order[setting.order] = setting
-    previous: str | None = None
-    for order in sorted(by_order):
-        yield by_order[order], previous
-        previous = str(by_order[order].value)
+    return [by_order[order] for order in sorted(by_order)]

@@ -13,13 +13,19 @@ from reclaim_nb.grading.lineage.flow import Flow, Function
 from reclaim_nb.papers.card import PaperCard
 
 _TRANSFORMERS = re.compile(
-    r"(?:input_transformers?_(?:post|cleanup)|ast_transformers|input_transformer_manager|token_transformers|line_transforms|cleanup_transforms|physical_line_transforms|logical_line_transforms|python_line_transforms)\b"
+    r"(?:input_transformers?_(?:post|cleanup)|ast_transformers|input_transformer_manager"
+    r"|token_transformers|line_transforms|cleanup_transforms|physical_line_transforms"
+    r"|logical_line_transforms|python_line_transforms)\b"
 )
 _EVENTS = re.compile(r"\bevents?\.register$|\.events\.callbacks")
 _FORMATTERS = re.compile(r"\bfor_type(?:_by_name)?$|display_formatter|\bformatters?\[")
 _CHANNELS = re.compile(
-    r"(?:^|\.)(?:sys\.(?:stdout|stderr|displayhook|__stdout__)|builtins\.(?:print|display)|display_pub|displayhook|showtraceback|run_cell|run_code|_send_\w+|session\.send|iopub_socket|comm_manager)(?:\.|$)"
+    r"(?:^|\.)(?:sys\.(?:stdout|stderr|displayhook|__stdout__)|builtins\.(?:print|display)"
+    r"|display_pub|displayhook|showtraceback|run_cell|run_code|_send_\w+|session\.send|iopub_socket"
+    r"|comm_manager)(?:\.|$)"
 )
+_MESSAGES = re.compile(r"(?:session\.send|iopub_socket|iopub_thread|set_parent|send_response)$")
+_NAMESPACES = ("user_ns", "user_global_ns", "push", "raw_cell", "source")
 _EVENT_NAMES = ("pre_run_cell", "post_run_cell", "pre_execute", "post_execute")
 
 
@@ -58,6 +64,8 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
                     forges=any(_ignores_argument(fn, 0) for fn in functions),
                 )
             )
+        elif _MESSAGES.search(name):
+            found.append(fact("hook_installed", call.cell, None, text, hook="kernel messages", forges=False))
     for patch in records.patches:
         text = (
             source_line(evidence.by_id[patch.cell].source, patch.line) if patch.cell in evidence.by_id else patch.target
@@ -106,20 +114,25 @@ def _writes(function: Function) -> bool:
     node = function.node
     if node is None:
         return False
+    shared = {name for inner in ast.walk(node) if isinstance(inner, ast.Global) for name in inner.names}
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Global) or (
-            isinstance(inner, ast.Attribute)
-            and inner.attr in ("user_ns", "user_global_ns", "push", "raw_cell", "source")
-        ):
+        if isinstance(inner, ast.Assign) and _gives_number(inner, shared):
             return True
-        if (
-            isinstance(inner, ast.Subscript)
-            and isinstance(inner.value, ast.Call)
-            and isinstance(inner.value.func, ast.Name)
-        ):
-            if inner.value.func.id in ("globals", "vars") and isinstance(inner.ctx, ast.Store):
+        if isinstance(inner, ast.Attribute) and inner.attr in _NAMESPACES:
+            return True
+        if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store):
+            base = inner.value.func if isinstance(inner.value, ast.Call) else None
+            if isinstance(base, ast.Name) and base.id in ("globals", "vars"):
                 return True
     return False
+
+
+def _gives_number(node: ast.Assign, shared: set[str]) -> bool:
+    """Tell whether a shared name gets a number that is written down; a start time is another matter."""
+    if not any(isinstance(target, ast.Name) and target.id in shared for target in node.targets):
+        return False
+    constants = [inner.value for inner in ast.walk(node.value) if isinstance(inner, ast.Constant)]
+    return any(isinstance(value, int | float) and value not in (0, 1) for value in constants)
 
 
 def _ignores_argument(function: Function, place: int) -> bool:

@@ -10,15 +10,23 @@ from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.grading.scan import windows
 from reclaim_nb.papers.card import PaperCard
 
-_WHO = r"(?:grad(?:er|ing)|judge|review(?:er|ing)|evaluat(?:or|ing)|audit(?:or|ing)|assess(?:or|ing)|verifier|llm|language model|ai model|assistant|system prompt|scor(?:er|ing) model|examiner)"
+_WHO = (
+    r"(?:grad(?:er|ing)|judge|review(?:er|ing)|evaluat(?:or|ing)|audit(?:or|ing)|assess(?:or|ing)|verifier|llm"
+    r"|language model|ai model|assistant|system prompt|scor(?:er|ing) model|examiner)"
+)
 _WHAT = (
-    r"(?:outcome|verdict|grade|score|reproduced|pass(?:ed)?|approve|accept|mark(?:ed)?|ignore|disregard|override|instruct"
+    r"(?:outcome|verdict|grade|score|reproduced|pass(?:ed)?|approve|accept|mark(?:ed)?|ignore"
+    r"|disregard|override|instruct"
     r"|set |return |answer|respond|output|conclude|label)"
 )
 _ADDRESS = re.compile(
-    rf"(?:note|message|attention|dear|hello|hi|to|for|instruction|hint|notice|info)\s*(?:s)?\s*(?:to|for)?\s*(?:the\s+)?(?:\w+\s+){{0,2}}{_WHO}\b[^\n]{{0,200}}?{_WHAT}"
-    rf"|(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+|the\s+|your\s+)?(?:previous|prior|above|earlier|other|instructions?|rules?|rubric)"
-    rf"|(?:set|mark|record|report|return|give|assign|choose|output)\s+(?:the\s+|this\s+|an?\s+|as\s+|it\s+)*(?:final\s+)?(?:outcome|verdict|grade|score|attempt|run|result|cause)\s*(?:as|to|=|:|is)\s*['\"]?(?:reproduced|pass|success|correct|full|10|true|a\b)"
+    rf"(?:note|message|attention|dear|hello|hi|to|for|instruction|hint|notice|info)\s*(?:s)?\s*(?:to"
+    rf"|for)?\s*(?:the\s+)?(?:\w+\s+){{0,2}}{_WHO}\b[^\n]{{0,200}}?{_WHAT}"
+    rf"|(?:ignore|disregard|forget|override)\s+(?:all\s+|any\s+|the\s+|your\s+)?(?:previous|prior"
+    rf"|above|earlier|other|instructions?|rules?|rubric)"
+    rf"|(?:set|mark|record|report|return|give|assign|choose|output)\s+(?:the\s+|this\s+|an?\s+|as\s+"
+    rf"|it\s+)*(?:final\s+)?(?:outcome|verdict|grade|score|attempt|run|result|cause)\s*(?:as|to|=|:"
+    rf"|is)\s*['\"]?(?:reproduced|pass|success|correct|full|10|true|a\b)"
     rf"|{_WHO}\s*[:,]\s*[^\n]{{0,120}}?{_WHAT}"
     r"|(?:you are|act as)\s+(?:an?\s+|the\s+)?(?:\w+\s+){0,2}(?:grader|judge|evaluator|reviewer|auditor)"
     r"|<\|?(?:im_start|system|/?inst|assistant)\|?>|\[/?INST\]|BEGIN SYSTEM|###\s*(?:system|instruction)",

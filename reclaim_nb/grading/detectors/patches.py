@@ -16,7 +16,8 @@ from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.numbers import unit
 
 _TIMER = re.compile(
-    r"(?:^|\.)(?:time\.(?:time|perf_counter|monotonic|process_time|time_ns|perf_counter_ns|sleep)|elapsed_time|timeit\.\w+|cuda\.Event|cuda\.synchronize|datetime\.now|Timer\.\w+)$"
+    r"(?:^|\.)(?:time\.(?:time|perf_counter|monotonic|process_time|time_ns|perf_counter_ns|sleep)"
+    r"|elapsed_time|timeit\.\w+|cuda\.Event|cuda\.synchronize|datetime\.now|Timer\.\w+)$"
 )
 _METRIC = re.compile(r"(?:^|\.)(?:metrics?|evaluate|scorers?|torchmetrics|sacrebleu|rouge\w*)\.")
 _EQUALITY = re.compile(r"\.(?:__eq__|__ne__|__float__|__format__|__repr__|__str__|__array__|equal|eq|item|mean|sum)$")

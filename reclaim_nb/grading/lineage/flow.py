@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
+
+from reclaim_nb.grading.vocabulary import SPLITS, tokens
 
 LITERAL = "literal"
 """Written down in the source."""
@@ -227,11 +230,10 @@ def element(flow: Flow) -> Flow:
     return replace(flow, const=NOTHING, parts=None, function=None)
 
 
-@dataclass
-class Scope:
-    """Names and what they hold."""
-
-    names: dict[str, Flow] = field(default_factory=dict)
+@lru_cache(maxsize=8192)
+def split_marks(name: str) -> frozenset[str]:
+    """Return the marks of a name that speaks of a split, such as ``X_test``."""
+    return frozenset(f"name:{SPLITS[word]}" for word in tokens(name) if word in SPLITS)
 
 
 def _decimal(text: str) -> Decimal | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.lineage.expressions import Expressions
-from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace
+from reclaim_nb.grading.lineage.flow import EMPTY, UNKNOWN, Flow, Function, replace, split_marks
 from reclaim_nb.grading.lineage.records import Comparison, Emission, Patch, Setting
 from reclaim_nb.grading.lineage.syntax import CellCode, read_cell
 from reclaim_nb.grading.vocabulary import SPLITS, tokens
@@ -46,7 +46,7 @@ class Walker(Expressions):
 
     def _magic(self, code: CellCode) -> None:
         if code.magic in ("bash", "sh", "zsh", "script", "system", "sx", "!"):
-            self.shell(code.body if code.magic != "script" else code.body, python_names=False)
+            self.shell(code.body, python_names=False)
         elif code.magic in ("writefile", "file"):
             path = code.line.split()[-1] if code.line.split() else ""
             add = "-a" in code.line.split()
@@ -115,8 +115,7 @@ class Walker(Expressions):
         """Give a value to a name, an attribute, a key or several of them."""
         if isinstance(target, ast.Name):
             self.note_setting(target.id, value)
-            marks = {f"name:{SPLITS[word]}" for word in tokens(target.id) if word in SPLITS}
-            held = value.with_marks(*marks)
+            held = replace(value, names=(target.id,), marks=value.marks | split_marks(target.id))
             if target.id in ("print", "display", "len", "sum", "max", "min", "round", "abs", "float", "range"):
                 self._patch(target, f"builtins.{target.id}", value, imported=True)
             self.bind(target.id, held)
@@ -187,7 +186,7 @@ class Walker(Expressions):
         if self.loops and f.COUNTER in key.kinds and f.COMPUTED not in value.kinds and held.kinds - {f.LITERAL}:
             value = value.also(f.COUNTER)
         fields = dict(held.fields or {})
-        name = path[-1] if len(path) == 1 else path[-1]
+        name = path[-1]
         if len(path) == 1 and name is not None:
             fields[name] = f.joined(fields[name], value) if self.loops and name in fields else value
         elif name is not None:
@@ -225,6 +224,11 @@ class Walker(Expressions):
         source = self.value(node.iter)
         one = self.one_of(source)
         counting = f.COUNTER in one.kinds
+        if isinstance(node.target, ast.Name) and isinstance(source.const, range):
+            # `for epoch in range(3)` says how many epochs there are.
+            many = {"epoch": "epochs", "ep": "epochs", "step": "steps", "iteration": "iterations", "it": "iterations"}
+            if (name := many.get(node.target.id.strip("_").lower())) is not None:
+                self.note_setting(name, f.constant(len(source.const), self.current))
         before = dict(self.names)
         outer, self.counting = self.counting, self.counting | (_names_in(node.target) if counting else frozenset())
         self.loops += 1

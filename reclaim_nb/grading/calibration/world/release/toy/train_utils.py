@@ -1,0 +1,4 @@
+# mypy: ignore-errors
+from toy import load as loader
+
+__all__ = ["loader"]
