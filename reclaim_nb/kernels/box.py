@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from reclaim_nb.record.files import write_atomic
 PREFIX = "reclaim-"
 LAUNCHER = Path(__file__).with_name("launcher.py")
 HEARTBEAT_SECONDS = 2.0
+FORSAKEN_SECONDS = 3600.0
 
 
 def box_root() -> Path:
@@ -36,19 +39,25 @@ class Box:
         self._stop: threading.Event | None = None
 
     @classmethod
-    def create(cls) -> Box:
-        """Make a new private folder owned by this process."""
+    def create(cls, kind: str = "", attempt: str = "") -> Box:
+        """Make a new private folder owned by this process.
+
+        Args:
+            kind: what will run in it, ``docker`` or ``local``.
+            attempt: id of the attempt; from the first moment on, so that a resume finds what a dead runner began.
+        """
         root = box_root()
         path = root / f"{PREFIX}{secrets.token_hex(4)}"
         if len(str(path)) > 80:
             raise KernelError(f"{root}: too long for sockets; set RECLAIM_BOXES to a shorter folder, such as /tmp")
         path.mkdir(mode=0o711)
         box = cls(path)
+        box.own()
+        box.describe(kind=kind, attempt=attempt)
         (path / "s").mkdir(mode=0o700)
         (path / "h").mkdir(mode=0o755)
         shutil.copyfile(LAUNCHER, box.launcher)
         box.launcher.chmod(0o644)
-        box.own()
         box.beat()
         return box
 
@@ -100,6 +109,17 @@ class Box:
     def beat(self) -> None:
         """Show the kernel that its runner lives."""
         self.heartbeat.touch()
+
+    def is_forsaken(self) -> bool:
+        """Tell whether nobody has beaten for far longer than a kernel waits for its runner.
+
+        It judges a folder that names no owner: its maker died in the very moment of making it.
+        """
+        last = 0.0
+        for path in (self.path, self.heartbeat):
+            with contextlib.suppress(OSError):
+                last = max(last, path.stat().st_mtime)
+        return abs(time.time() - last) > FORSAKEN_SECONDS
 
     def start_heartbeat(self) -> None:
         """Beat every two seconds until :meth:`stop_heartbeat`, or until this process dies."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, kill_thos
 LABEL = "org.reclaim."
 WORK = "/work"
 RELEASE = "/release"
+REMOVAL_SECONDS = 15.0
+"""How long an engine that is busy with a container is asked again to remove it."""
 
 
 class DockerProvisioner(BoxProvisioner):
@@ -45,6 +48,7 @@ class DockerProvisioner(BoxProvisioner):
     home_mib = Int(512, help="Size of the home folder, MiB, in memory.").tag(config=True)
     gpus = List(help="GPU ids, or a single number as text for a count; empty: none.").tag(config=True)
 
+    kind = "docker"
     unsandboxed = False
 
     _container: str | None = None
@@ -311,11 +315,19 @@ def remove_box(box: Box, container: str | None, proxy: bool = False) -> None:
 def _remove(api: Any, container: str) -> None:
     from docker.errors import APIError
 
-    try:
-        api.remove_container(container, force=True, v=True)
-    except APIError as problem:
-        if problem.status_code != 404:
-            raise KernelError(f"container {container[:12]} cannot be removed: {problem.explanation}") from problem
+    deadline = time.monotonic() + REMOVAL_SECONDS
+    while True:
+        try:
+            api.remove_container(container, force=True, v=True)
+            return
+        except APIError as problem:
+            if problem.status_code == 404:
+                return
+            # The engine may still be starting it for a runner that is dead, or removing it for somebody else.
+            if time.monotonic() > deadline:
+                text = f"container {container[:12]} cannot be removed: {problem.explanation}"
+                raise KernelError(text) from problem
+        time.sleep(0.2)
 
 
 def _open_to(folder: Path, uid: int, gid: int) -> None:

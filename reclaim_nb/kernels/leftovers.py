@@ -62,7 +62,7 @@ def find_leftovers() -> list[Leftover]:
             continue
         box = Box(path)
         holder = box.owner()
-        if holder is None or not holder.is_gone():
+        if not (box.is_forsaken() if holder is None else holder.is_gone()):
             continue
         facts: dict[str, Any] = box.description()
         if facts.get("kind") == "docker" and not _engine_answers():

@@ -31,6 +31,8 @@ class ReclaimLocalProvisioner(BoxProvisioner):
 
     gpus = List(Unicode(), help="GPU ids that the kernel is shown; empty: whatever the machine shows.").tag(config=True)
 
+    kind = "local"
+
     _process: subprocess.Popen[bytes] | None = None
     _pid: int | None = None
     _started: str | None = None

@@ -59,6 +59,7 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
     )
     environment = Dict(help="Environment variables of the kernel, beside the few it needs.").tag(config=True)
 
+    kind = ""
     box: Box | None = None
     death: Death | None = None
     unsandboxed = True
@@ -69,7 +70,7 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         kwargs.pop("transport_encryption", None)
         kwargs.pop("cwd", None)
         if self.box is None:
-            self.box = Box.create()
+            self.box = Box.create(self.kind, self.attempt_id)
         manager.transport = "ipc"
         manager.ip = self.box.sockets
         manager.connection_file = str(self.box.connection_file)

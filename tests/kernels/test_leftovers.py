@@ -9,16 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from docker.errors import APIError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclaim_nb.kernels.box import Box
-from reclaim_nb.kernels.images import ImageInfo, engine
+from reclaim_nb.kernels.box import FORSAKEN_SECONDS, Box
+from reclaim_nb.kernels.docker_provisioner import remove_box
+from reclaim_nb.kernels.images import ImageInfo, engine, engine_problem
 from reclaim_nb.kernels.leftovers import find_leftovers
 from reclaim_nb.kernels.owner import Owner, process_start
 
@@ -144,3 +147,49 @@ def test_a_process_that_has_ended_is_gone() -> None:
 def test_an_owner_that_cannot_be_read_proves_nothing(data: dict[str, object]) -> None:
     assert not Owner.from_json({**data, "host": "elsewhere"}).is_gone()
     assert not Owner.from_json({}).is_gone()
+
+
+@pytest.mark.parametrize("kind", ["local", "docker"])
+def test_a_box_is_its_attempts_from_the_first_moment(kind: str) -> None:
+    attempt = f"begun-{kind}-{os.getpid()}"
+    code = (
+        f"import os; from reclaim_nb.kernels.box import Box; Box.create({kind!r}, {attempt!r}); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    found = [left for left in find_leftovers() if left.attempt == attempt]
+    if kind == "local" or engine_problem() is None:
+        assert [left.pid for left in found] == [None]
+        sweep(attempt)
+        assert not found[0].box.exists()
+    else:
+        assert found == [], "without an engine nobody can tell whether a container still uses it"
+        sweep(attempt)
+
+
+def test_a_box_without_an_owner_is_a_leftover_once_nobody_has_beaten_for_long() -> None:
+    box = Box.create("local", "forsaken")
+    try:
+        (box.path / "owner.json").unlink()
+        assert box.path not in [left.box for left in find_leftovers()]
+        long_ago = time.time() - FORSAKEN_SECONDS - 60
+        os.utime(box.heartbeat, (long_ago, long_ago))
+        assert box.path not in [left.box for left in find_leftovers()], "its folder was written to a moment ago"
+        os.utime(box.path, (long_ago, long_ago))
+        assert box.path in [left.box for left in find_leftovers()]
+        box.beat()
+        assert box.path not in [left.box for left in find_leftovers()]
+    finally:
+        box.remove()
+
+
+def test_a_container_that_the_engine_is_still_starting_is_removed(kernel_image: ImageInfo) -> None:
+    client = engine()
+    container = client.api.create_container(kernel_image.id, ["sleep", "60"])["Id"]
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(client.api.start, container)
+        remove_box(Box(Path("/nowhere")), container)
+        assert starting.exception() is None or isinstance(starting.exception(), APIError), "gone before it was started"
+    remove_box(Box(Path("/nowhere")), container)
+    names = [one["Id"] for one in client.api.containers(all=True)]
+    client.close()
+    assert container not in names
