@@ -10,7 +10,7 @@ from jupyter_server.extension.application import ExtensionApp
 from tornado.web import HTTPError
 from traitlets import Enum, Int, List, Unicode, default
 
-from reclaim_nb.agents.base import agent_names
+from reclaim_nb.attempts.agent import agent_names
 from reclaim_nb.papers.suite import PAPERS_VARIABLE
 from reclaim_nb.server import handlers, socket
 from reclaim_nb.server.places import Places

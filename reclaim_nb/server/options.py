@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.agents.base import GROUP
+from reclaim_nb.attempts.agent import GROUP
 from reclaim_nb.attempts.conditions import CONDITIONS, check_conditions
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.server.models import StartBody

@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def _run(task: dict[str, Any]) -> None:
-    from reclaim_nb.agents.base import make_agent
+    from reclaim_nb.attempts.agent import make_agent
     from reclaim_nb.attempts.prepare import Request, prepare
     from reclaim_nb.attempts.runner import run_attempt
     from reclaim_nb.attempts.spec import AgentSpec

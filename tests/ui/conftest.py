@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -84,6 +85,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     labextensions = base / "labextensions" / "@reclaim-nb"
     labextensions.mkdir(parents=True)
     (labextensions / "lab").symlink_to(REPOSITORY / "reclaim_nb" / "labextension")
+    # An editable install does not enable the server extension; the file that a wheel installs does.
+    enabled = base / "config" / "jupyter_server_config.d"
+    enabled.mkdir(parents=True)
+    shutil.copy(REPOSITORY / "reclaim_nb" / "server" / "reclaim.json", enabled)
     settings = base / "settings"
     settings.mkdir()
     (settings / "overrides.json").write_text(
@@ -120,9 +125,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
                 with urllib.request.urlopen(f"{found.address}/reclaim/api/status?token=secret", timeout=5) as answer:
                     assert json.load(answer)["runs_path"] == "runs"
                     break
-            except OSError:
-                if server.poll() is not None or time.monotonic() > deadline:
-                    pytest.fail(f"the server did not start:\n{(base / 'server.log').read_text()[-3000:]}")
+            except OSError as problem:
+                # An answer of 404 is one of a server whose extension did not load.
+                if (
+                    isinstance(problem, urllib.error.HTTPError)
+                    or server.poll() is not None
+                    or time.monotonic() > deadline
+                ):
+                    pytest.fail(f"the server did not start:\n{(base / 'server.log').read_text()[:3000]}")
                 time.sleep(0.2)
         yield found
     finally:
