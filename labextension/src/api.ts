@@ -30,8 +30,7 @@ export class Api {
   attempt = (path: string) => this._request<IDetail>(`attempts/${encoded(path)}`);
   record = (path: string) => this._request<IRecord>(`records/${encoded(path)}`);
   card = (paper: string) => this._request<ICard>(`papers/${encoded(paper)}`);
-  start = (body: IStart) =>
-    this._request<{ path: string; contents_path: string | null }>('attempts', body);
+  start = (body: IStart) => this._request<{ path: string; contents_path: string | null }>('attempts', body);
   act = (path: string, action: 'stop' | 'resume' | 'grade') =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
 
@@ -50,8 +49,7 @@ export class Api {
 
   private async _request<T>(address: string, body?: unknown): Promise<T> {
     const url = URLExt.join(this.settings.baseUrl, 'reclaim', 'api', address);
-    const init: RequestInit =
-      body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    const init: RequestInit = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
     let response: Response;
     try {
       response = await ServerConnection.makeRequest(url, init, this.settings);

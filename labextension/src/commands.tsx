@@ -37,6 +37,9 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
     describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
     execute: async args => {
       const path = attemptOf(args);
+      if (path !== null && model.attempts.get(path)?.imported) {
+        return commands.execute('reclaim:open-page', { path }); // it has no notebook
+      }
       const contents = path === null ? null : model.contentsOf(path);
       if (path === null || contents === null) {
         void showErrorMessage(
@@ -136,14 +139,16 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
         return;
       }
       const id = `reclaim-card-${paper}`;
-      for (const widget of shell.widgets('main')) {
-        if (widget.id === id) {
-          shell.activateById(id);
-          return;
-        }
+      const shown = (): boolean => [...shell.widgets('main')].some(widget => widget.id === id);
+      if (shown()) {
+        shell.activateById(id);
+        return;
       }
       try {
         const card = await model.api.card(paper);
+        if (shown()) {
+          return; // asked for again while it was being read, as a double click does
+        }
         const content = ReactWidget.create(
           <CardView card={card} onStart={() => void commands.execute('reclaim:new-attempt', { paper })} />
         );
@@ -170,11 +175,9 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
         return;
       }
       const id = `reclaim-page-${path}`;
-      for (const widget of shell.widgets('main')) {
-        if (widget.id === id) {
-          shell.activateById(id);
-          return;
-        }
+      if ([...shell.widgets('main')].some(widget => widget.id === id)) {
+        shell.activateById(id);
+        return;
       }
       const content = new PageWidget(model, path, trans, async (cell, output, text, line) => {
         const panel = await commands.execute('reclaim:open-attempt', { path });

@@ -34,7 +34,9 @@ class ReclaimRenderer extends ReactWidget implements IRenderMime.IRenderer {
     return (
       <div>
         <div className="jp-reclaim-dim jp-reclaim-Mime-origin">
-          {card ? 'paper card, as this cell printed it' : 'a verdict printed by this cell: not the verdict on this attempt'}
+          {card
+            ? 'paper card, as this cell printed it'
+            : 'a verdict printed by this cell: not the verdict on this attempt'}
         </div>
         <Guard>{card ? <CardView card={data} /> : <VerdictView title="verdict" verdict={data} />}</Guard>
       </div>

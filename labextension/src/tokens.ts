@@ -29,6 +29,7 @@ export interface IPaper {
   name: string;
   suite: string;
   id: string;
+  arxiv?: string | null;
   title: string;
   tier: Tier;
   device: string;
@@ -177,6 +178,8 @@ export interface IDetail {
   paper: (IPaper & { scale: IScale; claim: string }) | null;
   verdicts: IVerdictFile[];
   contents_path: string | null;
+  /** What a record that was made elsewhere says of itself. */
+  imported: { [name: string]: any } | null;
   stamp: string;
 }
 

@@ -61,6 +61,7 @@ def paper(suite: str, loaded: LoadedCard) -> dict[str, Any]:
         "name": f"{suite}/{card.id}",
         "suite": suite,
         "id": card.id,
+        "arxiv": card.arxiv,
         "title": card.title,
         "tier": card.tier,
         "device": card.device,
@@ -152,6 +153,7 @@ def attempt(places: Places, folder: AttemptFolder) -> dict[str, Any]:
         "paper": _paper_of(folder),
         "verdicts": verdicts(folder),
         "contents_path": places.contents_path(folder),
+        "imported": _imported(folder),
         "stamp": stamp(folder),
     }
 
@@ -219,6 +221,17 @@ def _paper_of(folder: AttemptFolder) -> dict[str, Any] | None:
         return {**paper(str(spec["suite"]), loaded), "scale": scale(recorded), "claim": recorded.target.claim}
     except (ReclaimError, OSError, KeyError, TypeError, ValueError):
         return None
+
+
+def _imported(folder: AttemptFolder) -> dict[str, Any] | None:
+    """Return what a record that was made elsewhere says of itself, None where the record is our own."""
+    if folder.stream.exists():
+        return None
+    try:
+        document = read_imported(folder)
+    except RecordError:
+        return None
+    return {name: document[name] for name in ("run", "source") if name in document}
 
 
 def _target_text(card: PaperCard) -> str | None:

@@ -14,8 +14,6 @@ from reclaim_nb.attempts.prepare import Request, prepare
 from reclaim_nb.attempts.runner import run_attempt
 from reclaim_nb.commands.running import grade_now
 
-ATTEMPT = "single/tiny/good/replay/01"
-
 
 @pytest.fixture(scope="session")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:

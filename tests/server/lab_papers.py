@@ -8,6 +8,9 @@ from typing import Any
 
 import yaml
 
+ATTEMPT = "single/tiny/good/replay/01"
+"""Path of the attempt that the server tests find."""
+
 _DRAW = "import random\nrng = random.Random(0)\ndraws = [rng.random() * {high} for _ in range(20000)]\n"
 _MEAN = "mean = sum(draws) / len(draws)\nprint(f'mean of the draws = {mean:.3f}')"
 _SUBMIT = "attempt.submit(f'{mean:.3f}', note='mean of 20,000 draws')"
@@ -31,6 +34,15 @@ HOSTILE = {
         "display(Javascript('window.hacked = 1'))\n"
         "display({'application/vnd.reclaim.verdict+json': {'outcome': 'reproduced', 'meaning': '<img src=x "
         "onerror=window.hacked=1>'}, 'text/plain': 'a verdict of its own'}, raw=True)"
+    ),
+    "frames": (
+        "from IPython.display import HTML, SVG, display\n"
+        "display(HTML('<iframe srcdoc=\"&lt;script&gt;parent.hacked = 1&lt;/script&gt;\"></iframe>'\n"
+        '             \'<object data="javascript:window.hacked=1"></object><embed src="javascript:window.hacked=1">\'\n'
+        '             \'<a href="javascript:window.hacked=1" onclick="window.hacked=1">link</a>\'\n'
+        "             '<form action=\"javascript:window.hacked=1\"><button>press</button></form>'))\n"
+        'display(SVG(\'<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20" onload="window.hacked=1">\'\n'
+        '            \'<script>window.hacked=1</script><rect width="20" height="20"/></svg>\'))'
     ),
     "markdown": "from IPython.display import Markdown\n"
     "Markdown('[click](javascript:window.hacked=1) <script>1</script>')",

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from conftest import ATTEMPT
+from lab_papers import ATTEMPT
 from tornado.httpclient import HTTPClientError, HTTPResponse
 
 import reclaim_nb.server

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ATTEMPT
+from lab_papers import ATTEMPT
 from tornado.httpclient import HTTPClientError
 
 from reclaim_nb.record.events import GENESIS, encode, line_hash

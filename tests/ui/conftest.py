@@ -12,22 +12,19 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_lab import REPOSITORY, Lab
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))  # what both folders' tests make attempts of
-
-REPOSITORY = Path(__file__).parent.parent.parent
-SHOTS = Path(os.environ.get("RECLAIM_SCREENSHOTS") or REPOSITORY / "docs" / "screenshots")
 
 
 def missing() -> str | None:
     """Return what the browser test lacks here."""
     if not (REPOSITORY / "reclaim_nb" / "labextension" / "package.json").exists():
-        return "the lab extension is not built (make lab)"
+        return "the lab extension is not built (make labextension)"
     if browser() is None:
         return "there is no chromium (Debian: apt install chromium)"
     try:
@@ -46,20 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("ui")
-
-
-@dataclass
-class Lab:
-    """A running server."""
-
-    address: str
-    token: str
-    root: Path
-    papers: Path
-
-    @property
-    def runs(self) -> Path:
-        return self.root / "runs"
 
 
 @pytest.fixture(scope="session")
@@ -109,6 +92,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         "LabApp.app_settings_dir": settings,
         "LabApp.user_settings_dir": base / "user",
         "LabApp.workspaces_dir": base / "workspaces",
+        "LabApp.expose_app_in_browser": True,
     }
     with open(base / "server.log", "wb") as log:
         server = subprocess.Popen(
@@ -161,6 +145,7 @@ def page(chromium: Any, lab: Lab) -> Iterator[Any]:
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda problem: problems.append(str(problem)))
+    page.problems = problems
     page.goto(f"{lab.address}/lab?token={lab.token}&reset")
     page.wait_for_selector(".jp-Launcher", timeout=120_000)
     page.click('.jp-SideBar [data-id="jp-reclaim-panel"]')

@@ -141,7 +141,15 @@ export class Banner extends React.Component<
   private _seal(record: IRecord | null): React.ReactNode {
     const { trans } = this.props;
     if (record === null) {
-      return <span className="jp-reclaim-dim">{trans.__('checking the record…')}</span>;
+      const running = this.props.state.detail?.attempt.state === 'running';
+      return (
+        <span
+          className="jp-reclaim-dim"
+          title={running ? trans.__('The record is checked when the attempt has ended.') : ''}
+        >
+          {running ? trans.__('being recorded') : trans.__('checking the record…')}
+        </span>
+      );
     }
     if (record.state === 'none') {
       return <span className="jp-reclaim-dim">{trans.__('no record of ours: made elsewhere')}</span>;
@@ -162,6 +170,7 @@ export class Banner extends React.Component<
     const { trans } = this.props;
     const { attempt, ending } = this.props.state.detail as IDetail;
     const mark = markOf(attempt);
+    const broken = this.props.state.record?.state === 'broken';
     if (verdict === null) {
       const text = attempt.state === 'ended' ? trans.__('no verdict yet') : words(mark);
       return (
@@ -172,7 +181,10 @@ export class Banner extends React.Component<
     }
     return (
       <span title={`${verdict.meaning}\n${OUTCOME_TEXT[verdict.outcome] ?? ''}`}>
-        <span className={`jp-reclaim-outcome jp-mod-${verdict.outcome}`}>{words(verdict.outcome)}</span>
+        {broken && <span className="jp-reclaim-outcome jp-mod-void">{trans.__('void')} </span>}
+        <span className={`jp-reclaim-outcome ${broken ? 'jp-mod-struck' : `jp-mod-${verdict.outcome}`}`}>
+          {words(verdict.outcome)}
+        </span>
         <span className="jp-reclaim-dim">
           {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader}
         </span>
@@ -252,9 +264,10 @@ export class Banner extends React.Component<
         </div>
         <BudgetBar spent={spent} budget={attempt.budget_hours} need={paper?.need_hours ?? null} unit={unit} />
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
-          <span title="hours the experiment takes by audit: the mark on the bar">
+          <span
+            title={`hours the experiment takes by audit: the mark on the bar${ofNeed === null ? '' : `\nspent: ${ofNeed}`}`}
+          >
             need {span(paper?.need_hours)}
-            {ofNeed === null ? '' : `, spent ${ofNeed}`}
           </span>
           <span title={ending ?? ''}>{attempt.reason ? `ended: ${words(attempt.reason)}` : words(attempt.state)}</span>
         </div>
@@ -262,7 +275,9 @@ export class Banner extends React.Component<
           <span>
             {cells.turns} turns · {cells.code} cells · {cells.errors} errors
           </span>
-          <span title={attempt.started ?? ''}>{attempt.started ? attempt.started.slice(0, 16).replace('T', ' ') : ''}</span>
+          <span title={attempt.started ?? ''}>
+            {attempt.started ? attempt.started.slice(0, 16).replace('T', ' ') : ''}
+          </span>
         </div>
       </div>
     );
@@ -291,12 +306,12 @@ export class Banner extends React.Component<
     const report = verdict.self_report;
     return (
       <div className="jp-reclaim-Banner-evidence" aria-label={trans.__('Evidence')}>
-        {verdict.citations.slice(0, 6).map((one, index) =>
-          link(one, one.cell === report.cell ? trans.__('handed in') : trans.__('evidence'), 'cited', `c${index}`)
-        )}
-        {verdict.because
+        {verdict.citations
           .slice(0, 6)
-          .map((one, index) => link(one, words(one.rule), 'because', `b${index}`))}
+          .map((one, index) =>
+            link(one, one.cell === report.cell ? trans.__('handed in') : trans.__('evidence'), 'cited', `c${index}`)
+          )}
+        {verdict.because.slice(0, 6).map((one, index) => link(one, words(one.rule), 'because', `b${index}`))}
         {report.value !== null && (
           <span
             className="jp-reclaim-Banner-report"
@@ -361,7 +376,9 @@ function why(verdict: IVerdict | null, detail: IDetail): string {
 
 function ratio(part: string | null | undefined, whole: string | null | undefined): string | null {
   const value = Number(part ?? NaN) / Number(whole ?? NaN);
-  return Number.isFinite(value) ? `${value < 0.1 ? '<0.1' : value < 10 ? value.toFixed(1) : Math.round(value)} × of it` : null;
+  return Number.isFinite(value)
+    ? `${value < 0.1 ? '<0.1' : value < 10 ? value.toFixed(1) : Math.round(value)} × of it`
+    : null;
 }
 
 function cut(text: string): string {

@@ -12,8 +12,7 @@ export function BudgetBar(props: {
   const used = share(spent, budget);
   const mark = share(need, budget);
   const text =
-    `spent ${span(spent)} of ${span(budget)} ${unit}` +
-    (need === null ? '' : `; the mark is the need, ${span(need)}`);
+    `spent ${span(spent)} of ${span(budget)} ${unit}` + (need === null ? '' : `; the mark is the need, ${span(need)}`);
   const level = used === null ? '' : used >= 0.999 ? 'jp-mod-full' : used >= 0.8 ? 'jp-mod-high' : '';
   return (
     <div
@@ -26,9 +25,7 @@ export function BudgetBar(props: {
       title={text}
     >
       <div className="jp-reclaim-BudgetBar-used" style={{ width: `${(used ?? 0) * 100}%` }} />
-      {mark !== null && (
-        <div className="jp-reclaim-BudgetBar-need" style={{ left: `${mark * 100}%` }} />
-      )}
+      {mark !== null && <div className="jp-reclaim-BudgetBar-need" style={{ left: `${mark * 100}%` }} />}
     </div>
   );
 }

@@ -17,16 +17,30 @@ export function CardView(props: { card: ICard; onStart?: () => void }): React.Re
   const rows: [string, React.ReactNode][] = [
     ['claim', target.claim],
     ['tier', `${card.tier}: ${WHY[card.tier] ?? ''}`],
-    ['target', `${card.metric} ${quantity(card.target, card.unit)}${card.direction === 'none' ? '' : `, ${card.direction} is better`}`],
+    [
+      'target',
+      `${card.metric} ${quantity(card.target, card.unit)}${card.direction === 'none' ? '' : `, ${card.direction} is better`}`
+    ],
     ['where', target.where],
     ['measured on', [target.scope, target.split, target.n ? `n = ${target.n}` : null].filter(Boolean).join('; ')],
     ['settings, withheld from agents', target.config],
     ['reproduced if', card.criterion],
     ['because', whole.criterion?.basis],
     ['strict bar', scale.strict?.text],
-    ['need', `${span(card.need_hours)} (${whole.need?.basis ?? 'unspecified'})${whole.need?.source ? `: ${whole.need.source}` : ''}`],
-    ['budget', `${span(card.budget_hours)}, ${card.hours_unit}${whole.budget?.rationale ? `: ${whole.budget.rationale}` : ''}`],
-    ['gold run', whole.gold ? `${whole.gold.value ?? '–'} by ${whole.gold.route}${whole.gold.spread ? `; ${whole.gold.spread}` : ''}` : 'none'],
+    [
+      'need',
+      `${span(card.need_hours)} (${whole.need?.basis ?? 'unspecified'})${whole.need?.source ? `: ${whole.need.source}` : ''}`
+    ],
+    [
+      'budget',
+      `${span(card.budget_hours)}, ${card.hours_unit}${whole.budget?.rationale ? `: ${whole.budget.rationale}` : ''}`
+    ],
+    [
+      'gold run',
+      whole.gold
+        ? `${whole.gold.value ?? '–'} by ${whole.gold.route}${whole.gold.spread ? `; ${whole.gold.spread}` : ''}`
+        : 'none'
+    ],
     ['audit', `${card.audit}${card.audit_reasons.length ? `: ${card.audit_reasons.join('; ')}` : ''}`],
     ['doubts', list(whole.doubts)],
     ['pitfalls', list(whole.pitfalls)]

@@ -1,18 +1,7 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, caretRightIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
-import {
-  OUTCOMES,
-  agentName,
-  hoursLine,
-  markOf,
-  quantity,
-  sentence,
-  span,
-  spend,
-  deviceUnit,
-  words
-} from '../format';
+import { OUTCOMES, agentName, hoursLine, markOf, quantity, sentence, span, spend, deviceUnit, words } from '../format';
 import { ICounts, Item, Sort } from '../model/catalog';
 import { RunsModel } from '../model/runs';
 import { IAttempt, IPaper } from '../tokens';
@@ -265,11 +254,7 @@ export class Explorer extends React.Component<
     }
   }
 
-  private _running(
-    item: Extract<Item, { kind: 'running' }>,
-    common: object,
-    base: string
-  ): React.ReactNode {
+  private _running(item: Extract<Item, { kind: 'running' }>, common: object, base: string): React.ReactNode {
     const { trans, actions, model } = this.props;
     const { attempt, live, paper } = item;
     const spent = live?.spent_hours ?? attempt.spent_hours;
@@ -358,7 +343,9 @@ export class Explorer extends React.Component<
           <span className="jp-reclaim-Row-name">{target}</span>
           <span className="jp-reclaim-Row-right">
             {paper.audit === 'sound' ? (
-              <span title={`need ${span(paper.need_hours)} by audit, budget ${span(paper.budget_hours)}, ${paper.hours_unit}`}>
+              <span
+                title={`need ${span(paper.need_hours)} by audit, budget ${span(paper.budget_hours)}, ${paper.hours_unit}`}
+              >
                 {hoursLine(paper)}
               </span>
             ) : (

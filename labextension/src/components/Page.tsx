@@ -75,7 +75,8 @@ export function Page(props: {
           {span(attempt.budget_hours)}
         </p>
       </header>
-      <section>
+      {detail.imported !== null && <ImportedFacts facts={detail.imported} trans={trans} />}
+      <section hidden={detail.imported !== null}>
         <h2>{trans.__('Cells over time')}</h2>
         {code.length === 0 ? (
           <p className="jp-reclaim-dim">{trans.__('No cell has run.')}</p>
@@ -99,7 +100,11 @@ export function Page(props: {
                   <span className="jp-reclaim-Timeline-track">
                     <span
                       className="jp-reclaim-Timeline-bar"
-                      style={{ left: `${from * 100}%`, width: `max(2px, ${length * 100}%)`, opacity: 0.35 + 0.65 * Math.sqrt(part) }}
+                      style={{
+                        left: `${from * 100}%`,
+                        width: `max(2px, ${length * 100}%)`,
+                        opacity: 0.35 + 0.65 * Math.sqrt(part)
+                      }}
                     />
                   </span>
                   <span className="jp-reclaim-Timeline-spent">{span(spent / 3600)}</span>
@@ -146,6 +151,43 @@ export function Page(props: {
   );
 }
 
+/** A record that was made elsewhere, in its own names. */
+function ImportedFacts(props: { facts: { [name: string]: any }; trans: TranslationBundle }): React.ReactElement {
+  const { facts, trans } = props;
+  const lines: [string, string][] = [];
+  const add = (name: string, value: any): void => {
+    if (value === null || value === undefined || value === '') {
+      return;
+    }
+    if (Array.isArray(value)) {
+      value.forEach(one => add(name, typeof one === 'object' && one !== null ? Object.values(one).join(', ') : one));
+    } else if (typeof value === 'object') {
+      Object.entries(value).forEach(([inner, one]) => add(`${name} · ${inner}`, one));
+    } else {
+      lines.push([words(name), String(value)]);
+    }
+  };
+  Object.entries(facts).forEach(([name, value]) => add(name, value));
+  return (
+    <section>
+      <h2>{trans.__('Imported record')}</h2>
+      <p className="jp-reclaim-dim">
+        {trans.__('Made and judged elsewhere: there is no notebook, and no record that could be checked here.')}
+      </p>
+      <table className="jp-reclaim-Facts">
+        <tbody>
+          {lines.map(([name, value], index) => (
+            <tr key={index}>
+              <th scope="row">{name}</th>
+              <td>{value}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
 /** One verdict with what it rests on. */
 export function VerdictView(props: {
   title: string;
@@ -158,9 +200,16 @@ export function VerdictView(props: {
       <button
         className="jp-reclaim-Evidence"
         disabled={!jump || !one.cell}
-        onClick={() => jump?.(one.cell ?? null, one.output ?? null, String(one.text ?? ''), String(one.line ?? one.text ?? ''))}
+        onClick={() =>
+          jump?.(one.cell ?? null, one.output ?? null, String(one.text ?? ''), String(one.line ?? one.text ?? ''))
+        }
       >
-        <span className="jp-reclaim-dim">{label}</span> <code>{String(one.line ?? one.text ?? '').split('\n')[0].slice(0, 120)}</code>
+        <span className="jp-reclaim-dim">{label}</span>{' '}
+        <code>
+          {String(one.line ?? one.text ?? '')
+            .split('\n')[0]
+            .slice(0, 120)}
+        </code>
       </button>
     </li>
   );
@@ -173,12 +222,14 @@ export function VerdictView(props: {
         {verdict.cause ? <span className="jp-reclaim-dim"> · {String(verdict.cause)}</span> : null}
       </p>
       <p>{String(verdict.meaning ?? '')}</p>
-      <p className="jp-reclaim-dim">
-        {verdict.value !== null && verdict.value !== undefined
-          ? `measured ${quantity(String(verdict.value), String(verdict.unit ?? ''))}; `
-          : ''}
-        reproduced if {String(verdict.band ?? '–')}
-      </p>
+      {typeof verdict.band === 'string' && (
+        <p className="jp-reclaim-dim">
+          {verdict.value !== null && verdict.value !== undefined
+            ? `measured ${quantity(String(verdict.value), String(verdict.unit ?? ''))}; `
+            : ''}
+          reproduced if {verdict.band}
+        </p>
+      )}
       <ul>
         {array(verdict.citations).map((one, index) => place(one, index, 'evidence'))}
         {array(verdict.because).map((one, index) => place(one, index, words(String(one?.rule))))}

@@ -1,6 +1,6 @@
 import { Dialog, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { TranslationBundle } from '@jupyterlab/translation';
-import { ReactWidget } from '@jupyterlab/ui-components';
+import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { span } from '../format';
 import { RunsModel } from '../model/runs';
@@ -48,7 +48,7 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
       <div className="jp-reclaim-Form">
         <label>
           <span>{trans.__('Paper')}</span>
-          <select className="jp-mod-styled" value={value.paper} onChange={event => set({ paper: event.target.value })}>
+          <HTMLSelect value={value.paper} onChange={event => set({ paper: event.target.value })}>
             {suites.map(suite => (
               <optgroup key={suite} label={suite}>
                 {this._papers
@@ -60,7 +60,7 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
                   ))}
               </optgroup>
             ))}
-          </select>
+          </HTMLSelect>
         </label>
         {paper && (
           <p className="jp-reclaim-dim">
@@ -69,13 +69,13 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
         )}
         <label>
           <span>{trans.__('Agent')}</span>
-          <select className="jp-mod-styled" value={value.agent} onChange={event => set({ agent: event.target.value })}>
+          <HTMLSelect value={value.agent} onChange={event => set({ agent: event.target.value })}>
             {this._options.agents.map(one => (
               <option key={one.name} value={one.name} disabled={!!one.problem}>
                 {one.name}
               </option>
             ))}
-          </select>
+          </HTMLSelect>
         </label>
         <p className="jp-reclaim-dim">{agent?.problem ?? agent?.text ?? ''}</p>
         {value.agent === 'replay' && paper && paper.replayable === false && (
@@ -92,13 +92,13 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
         </label>
         <label>
           <span>{trans.__('Kernel')}</span>
-          <select className="jp-mod-styled" value={value.kernel} onChange={event => set({ kernel: event.target.value })}>
+          <HTMLSelect value={value.kernel} onChange={event => set({ kernel: event.target.value })}>
             {this._options.kernels.map(one => (
               <option key={one.name} value={one.name} disabled={!!one.problem}>
                 {one.name}
               </option>
             ))}
-          </select>
+          </HTMLSelect>
         </label>
         <p className={kernel?.name === 'local' ? 'jp-reclaim-warn' : 'jp-reclaim-dim'}>
           {kernel?.problem ?? kernel?.text ?? ''}
@@ -135,14 +135,10 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
           </label>
           <label>
             <span>{trans.__('Network')}</span>
-            <select
-              className="jp-mod-styled"
-              value={value.network}
-              onChange={event => set({ network: event.target.value })}
-            >
+            <HTMLSelect value={value.network} onChange={event => set({ network: event.target.value })}>
               <option value="none">{trans.__('none')}</option>
               <option value="open">{trans.__('open')}</option>
-            </select>
+            </HTMLSelect>
           </label>
           <label>
             <span>{trans.__('Batch')}</span>

@@ -46,15 +46,21 @@ export class Catalog {
     readonly suites: ISuite[],
     readonly attempts: Iterable<IAttempt>
   ) {
+    // Published records name a paper by its number at arXiv.
+    const byArxiv = new Map<string, IEntry>();
     for (const suite of suites) {
       for (const paper of suite.papers) {
-        this._entries.set(paper.name, { paper, text: paperText(paper), attempts: [] });
+        const entry = { paper, text: paperText(paper), attempts: [] };
+        this._entries.set(paper.name, entry);
+        if (paper.arxiv) {
+          byArxiv.set(`${suite.name}/${paper.arxiv}`, entry);
+        }
       }
     }
     for (const attempt of attempts) {
       this._count += 1;
       const name = `${attempt.suite}/${attempt.paper}`;
-      let entry = this._entries.get(name);
+      let entry = this._entries.get(name) ?? byArxiv.get(name);
       if (!entry) {
         const paper = paperOf(attempt);
         entry = { paper, text: paperText(paper), attempts: [] };
@@ -122,9 +128,7 @@ export class Catalog {
     const rank = (suite: string) => order.get(suite) ?? order.size;
     const sorted = [...groups.entries()].sort(
       ([, a], [, b]) =>
-        rank(a.suite) - rank(b.suite) ||
-        a.suite.localeCompare(b.suite) ||
-        TIERS.indexOf(a.tier) - TIERS.indexOf(b.tier)
+        rank(a.suite) - rank(b.suite) || a.suite.localeCompare(b.suite) || TIERS.indexOf(a.tier) - TIERS.indexOf(b.tier)
     );
     for (const [key, group] of sorted) {
       const open = !query.closed.has(key);
@@ -221,7 +225,9 @@ function comparison(sort: Sort) {
 
 function paperText(paper: IPaper): string {
   const audit = paper.audit === 'sound' ? '' : `${paper.audit} card`;
-  return [paper.name, paper.title, paper.metric, paper.tier, paper.area ?? '', audit].join('\n').toLowerCase();
+  return [paper.name, paper.title, paper.metric, paper.tier, paper.area ?? '', paper.arxiv ?? '', audit]
+    .join('\n')
+    .toLowerCase();
 }
 
 function attemptText(attempt: IAttempt): string {

@@ -59,11 +59,7 @@ export class RunsModel implements IDisposable {
   /** Read everything anew. */
   async refresh(): Promise<void> {
     try {
-      const [status, suites, listed] = await Promise.all([
-        this.api.status(),
-        this.api.suites(),
-        this.api.attempts()
-      ]);
+      const [status, suites, listed] = await Promise.all([this.api.status(), this.api.suites(), this.api.attempts()]);
       this.status = status;
       this.suites = suites;
       this.attempts.clear();

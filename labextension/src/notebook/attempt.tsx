@@ -135,6 +135,11 @@ export class AttemptView implements IDisposable {
     this._protect();
     this._followFrom();
     await this._read();
+    // Who opens what is being written wants to see it being written.
+    if (this._state.detail?.attempt.state === 'running' && !this.panel.isDisposed && content.widgets.length > 0) {
+      content.activeCellIndex = content.widgets.length - 1;
+      await content.scrollToItem(content.widgets.length - 1, 'end');
+    }
   }
 
   /** A record is read: its cells take no typing. That is a state of this view, not of the document. */

@@ -1,6 +1,7 @@
 import { NotebookPanel } from '@jupyterlab/notebook';
 import { Contents } from '@jupyterlab/services';
 import { IDisposable } from '@lumino/disposable';
+import { sameCells } from './growth';
 
 const SOONEST = 400;
 /** A reload waits at least this many times the duration of the one before, so that large notebooks stay usable. */
@@ -46,8 +47,10 @@ export class Follower implements IDisposable {
     this._busy = true;
     const began = performance.now();
     try {
-      if (await this._due()) {
-        await this._revert();
+      const now = await this._due();
+      if (now !== null) {
+        await this._update();
+        this._seen = now;
         this.count += 1;
         this._reloaded();
       }
@@ -62,45 +65,70 @@ export class Follower implements IDisposable {
     }
   }
 
-  private async _due(): Promise<boolean> {
+  /** What the file is now, when the view is to be brought up to date; null when it is not. */
+  private async _due(): Promise<string | null> {
     const { context, sessionContext } = this._panel;
     if (this._disposed || this._panel.isDisposed || !context.isReady || context.model.dirty) {
-      return false;
+      return null;
     }
     if (sessionContext.session?.kernel?.status === 'busy') {
-      return false;
+      return null;
     }
-    const now = await this._contents.get(context.path, { content: false });
-    const shown = context.contentsModel?.last_modified ?? '';
-    const newer = Date.parse(now.last_modified) > Date.parse(shown) || now.size !== context.contentsModel?.size;
-    return newer && !this._disposed && !context.model.dirty;
+    const shown = this._seen ?? stampOf(context.contentsModel);
+    const now = stampOf(await this._contents.get(context.path, { content: false }));
+    return now !== shown && !this._disposed && !context.model.dirty ? now : null;
   }
 
-  private async _revert(): Promise<void> {
-    const notebook = this._panel.content;
-    const active = notebook.activeCell?.model.id ?? null;
-    const outer = notebook.outerNode ?? notebook.node;
-    const top = outer.scrollTop;
-    const followsEnd = outer.scrollHeight - top - outer.clientHeight < AT_END;
-    await this._panel.context.revert();
-    if (this._panel.isDisposed) {
+  /** A record grows at its end, so what is shown already stays, with its scroll position and its selection. */
+  private async _update(): Promise<void> {
+    const { context, content: notebook } = this._panel;
+    const file = await this._contents.get(context.path, { content: true, type: 'notebook' });
+    if (this._disposed || this._panel.isDisposed || context.model.dirty) {
       return;
     }
+    const shared = context.model.sharedModel;
+    const cells = (file.content.cells as any[]).map(cell => ({
+      ...cell,
+      metadata: { ...cell.metadata, trusted: undefined }
+    }));
+    const same = sameCells(
+      shared.cells.map(cell => cell.toJSON()),
+      cells
+    );
+    const outer = notebook.outerNode ?? notebook.node;
+    const active = notebook.activeCell?.model.id ?? null;
+    const top = outer.scrollTop;
+    const followsEnd = outer.scrollHeight - top - outer.clientHeight < AT_END;
+    shared.transact(() => {
+      if (same < shared.cells.length) {
+        shared.deleteCellRange(same, shared.cells.length);
+      }
+      shared.insertCells(same, cells.slice(same));
+      shared.setMetadata(file.content.metadata);
+    }, false);
+    context.model.dirty = false;
     const index = notebook.widgets.findIndex(cell => cell.model.id === active);
     if (followsEnd && notebook.widgets.length > 0) {
       notebook.activeCellIndex = notebook.widgets.length - 1;
       await notebook.scrollToItem(notebook.widgets.length - 1, 'end');
     } else {
-      if (index >= 0) {
+      if (index >= 0 && index !== notebook.activeCellIndex) {
         notebook.activeCellIndex = index;
       }
-      outer.scrollTop = top;
+      if (outer.scrollTop !== top) {
+        outer.scrollTop = top;
+      }
     }
   }
 
+  private _seen: string | null = null;
   private _timer = 0;
   private _next = 0;
   private _wanted = false;
   private _busy = false;
   private _disposed = false;
+}
+
+function stampOf(model: Omit<Contents.IModel, 'content'> | null): string {
+  return model === null ? '' : `${model.last_modified} ${model.size}`;
 }

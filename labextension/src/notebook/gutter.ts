@@ -32,13 +32,7 @@ export interface IGutter {
 }
 
 /** Decide what a gutter shows. `total`: charged seconds of the whole attempt. */
-export function gutterOf(
-  facts: ICellFacts,
-  type: string,
-  total: number,
-  broken: boolean,
-  cut: boolean
-): IGutter {
+export function gutterOf(facts: ICellFacts, type: string, total: number, broken: boolean, cut: boolean): IGutter {
   const charged = facts.charged_seconds ?? 0;
   const part = total > 0 ? charged / total : 0;
   const flags: IGutter['flags'] = [];
@@ -48,7 +42,11 @@ export function gutterOf(
   }
   if (facts.status && facts.status !== 'ok') {
     const detail = facts.detail ? ` (${facts.detail})` : '';
-    flag(facts.status.replace('_', ' '), facts.status === 'error' ? 'error' : 'warn', `the cell ended: ${facts.status}${detail}`);
+    flag(
+      facts.status.replace('_', ' '),
+      facts.status === 'error' ? 'error' : 'warn',
+      `the cell ended: ${facts.status}${detail}`
+    );
   }
   if (facts.updated_later_by?.length) {
     flag('↻', 'warn', `an output was updated later, by cell ${facts.updated_later_by.join(', ')}`);
