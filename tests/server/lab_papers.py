@@ -100,3 +100,17 @@ def _card(name: str) -> dict[str, Any]:
         "anchors": [{"name": "draws", "what": "how many draws", "value": 20000, "unit": "count"}],
         "gold": {"value": 3.99, "route": "solution.ipynb", "device": "one CPU core"},
     }
+
+
+def json_schema(api: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return one of the schemas of an OpenAPI file as JSON schema, with ``nullable`` put into its words."""
+
+    def words(value: Any) -> Any:
+        if isinstance(value, list):
+            return [words(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        plain = {key: words(item) for key, item in value.items() if key != "nullable"}
+        return {"anyOf": [plain, {"type": "null"}]} if value.get("nullable") is True else plain
+
+    return {"$ref": f"#/components/schemas/{name}", "components": words(api["components"])}

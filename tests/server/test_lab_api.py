@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from lab_papers import ATTEMPT
+from lab_papers import ATTEMPT, json_schema
 from tornado.httpclient import HTTPClientError, HTTPResponse
 
 import reclaim_nb.server
@@ -24,17 +24,7 @@ Fetch = Callable[..., Awaitable[HTTPResponse]]
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Return one of the file's schemas as JSON schema, with ``nullable`` put into its words."""
-
-    def words(value: Any) -> Any:
-        if isinstance(value, list):
-            return [words(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        plain = {key: words(item) for key, item in value.items() if key != "nullable"}
-        return {"anyOf": [plain, {"type": "null"}]} if value.get("nullable") is True else plain
-
-    return {"$ref": f"#/components/schemas/{name}", "components": words(API["components"])}
+    return json_schema(API, name)
 
 
 async def get(fetch: Fetch, address: str, model: str) -> dict[str, Any]:

@@ -136,9 +136,8 @@ export class AttemptView implements IDisposable {
     this._followFrom();
     await this._read();
     // Who opens what is being written wants to see it being written.
-    if (this._state.detail?.attempt.state === 'running' && !this.panel.isDisposed && content.widgets.length > 0) {
-      content.activeCellIndex = content.widgets.length - 1;
-      await content.scrollToItem(content.widgets.length - 1, 'end');
+    if (this._state.detail?.attempt.state === 'running' && !this.panel.isDisposed) {
+      await this._follower.toEnd();
     }
   }
 

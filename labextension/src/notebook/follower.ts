@@ -18,7 +18,15 @@ export class Follower implements IDisposable {
     private _panel: NotebookPanel,
     private _contents: Contents.IManager,
     private _reloaded: () => void
-  ) {}
+  ) {
+    const outer = _panel.content.outerNode ?? _panel.content.node;
+    for (const type of ['wheel', 'pointerdown', 'keydown']) {
+      outer.addEventListener(type, this._moved, { passive: true });
+    }
+  }
+
+  /** The view stays at the end of the record as it grows; whoever scrolls away from there stays where they are. */
+  atEnd = false;
 
   get isDisposed(): boolean {
     return this._disposed;
@@ -37,6 +45,8 @@ export class Follower implements IDisposable {
   }
 
   dispose(): void {
+    const outer = this._panel.content.outerNode ?? this._panel.content.node;
+    ['wheel', 'pointerdown', 'keydown'].forEach(type => outer.removeEventListener(type, this._moved));
     this._disposed = true;
     window.clearTimeout(this._timer);
   }
@@ -98,7 +108,6 @@ export class Follower implements IDisposable {
     const outer = notebook.outerNode ?? notebook.node;
     const active = notebook.activeCell?.model.id ?? null;
     const top = outer.scrollTop;
-    const followsEnd = outer.scrollHeight - top - outer.clientHeight < AT_END;
     shared.transact(() => {
       if (same < shared.cells.length) {
         shared.deleteCellRange(same, shared.cells.length);
@@ -108,9 +117,8 @@ export class Follower implements IDisposable {
     }, false);
     context.model.dirty = false;
     const index = notebook.widgets.findIndex(cell => cell.model.id === active);
-    if (followsEnd && notebook.widgets.length > 0) {
-      notebook.activeCellIndex = notebook.widgets.length - 1;
-      await notebook.scrollToItem(notebook.widgets.length - 1, 'end');
+    if (this.atEnd) {
+      await this.toEnd();
     } else {
       if (index >= 0 && index !== notebook.activeCellIndex) {
         notebook.activeCellIndex = index;
@@ -120,6 +128,24 @@ export class Follower implements IDisposable {
       }
     }
   }
+
+  /** Show the end, and stay there. */
+  async toEnd(): Promise<void> {
+    const notebook = this._panel.content;
+    this.atEnd = true;
+    if (notebook.widgets.length > 0) {
+      notebook.activeCellIndex = notebook.widgets.length - 1;
+      await notebook.scrollToItem(notebook.widgets.length - 1, 'end');
+    }
+  }
+
+  private _moved = (): void => {
+    window.setTimeout(() => {
+      const { content } = this._panel;
+      const outer = content.outerNode ?? content.node;
+      this.atEnd = outer.scrollHeight - outer.scrollTop - outer.clientHeight < AT_END;
+    }, 100);
+  };
 
   private _seen: string | null = null;
   private _timer = 0;
