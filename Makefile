@@ -60,6 +60,10 @@ labextension: $(BUILT)  ## the panel of JupyterLab, built from its TypeScript (a
 
 $(BUILT): labextension/node_modules/.yarn-state.yml $(PANEL)
 	cd labextension && $(IN_LAB) jlpm build:prod
+	@# An editable install holds a copy of what was there when it was made.
+	@mkdir -p $(VENV)/share/jupyter/labextensions/@reclaim-nb
+	@rm -rf $(VENV)/share/jupyter/labextensions/@reclaim-nb/lab
+	@cp -r reclaim_nb/labextension $(VENV)/share/jupyter/labextensions/@reclaim-nb/lab
 
 labextension/node_modules/.yarn-state.yml: labextension/yarn.lock labextension/package.json $(VENV)/.installed-ui
 	@$(IN_LAB) node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null \

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from reclaim_nb.commands import agents, analysis, attempt, batch, demo, exits, machine, papers, record
+from reclaim_nb.commands import agents, analysis, attempt, batch, demo, exits, lab, machine, papers, record
 
 app = typer.Typer(
     name="reclaim",
@@ -31,6 +31,7 @@ app.command(short_help="List attempts: state, spend, outcome.")(record.status)
 app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
 app.command(short_help="Report on attempts: notebook, page, tables, figures.")(analysis.report)
+app.command(short_help="Open JupyterLab on a runs folder.")(lab.lab)
 app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
 app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
