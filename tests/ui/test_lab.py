@@ -148,9 +148,7 @@ def test_new_attempt_is_followed_while_it_is_written_and_stopped(page: Any, lab:
     shot(page, "running")
 
     # What somebody has changed by hand is never thrown away by following.
-    page.evaluate("document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook').focus()")
-    page.keyboard.press("Escape")
-    page.keyboard.press("b")
+    page.evaluate("() => void window.jupyterapp.commands.execute('notebook:insert-cell-below')")
     page.wait_for_selector(f"{SHOWN} >> text=You changed this view", timeout=30_000)
     held = page.evaluate(CELLS)
     page.wait_for_timeout(5000)
@@ -187,7 +185,7 @@ def test_card_and_timeline(page: Any) -> None:
 @pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Dark High Contrast"])
 def test_other_themes(page: Any, theme: str) -> None:
     open_attempt(page, "miss")
-    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
+    page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
     page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'", timeout=30_000)
     page.click(f"{EVIDENCE} >> text=mean of the draws")
     page.wait_for_timeout(1500)

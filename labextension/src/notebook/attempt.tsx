@@ -137,7 +137,7 @@ export class AttemptView implements IDisposable {
     await this._read();
     // Who opens what is being written wants to see it being written.
     if (this._state.detail?.attempt.state === 'running' && !this.panel.isDisposed) {
-      await this._follower.toEnd();
+      this._follower.toEnd();
     }
   }
 

@@ -118,7 +118,7 @@ export class Follower implements IDisposable {
     context.model.dirty = false;
     const index = notebook.widgets.findIndex(cell => cell.model.id === active);
     if (this.atEnd) {
-      await this.toEnd();
+      this.toEnd();
     } else {
       if (index >= 0 && index !== notebook.activeCellIndex) {
         notebook.activeCellIndex = index;
@@ -130,12 +130,20 @@ export class Follower implements IDisposable {
   }
 
   /** Show the end, and stay there. */
-  async toEnd(): Promise<void> {
+  toEnd(): void {
     const notebook = this._panel.content;
     this.atEnd = true;
     if (notebook.widgets.length > 0) {
       notebook.activeCellIndex = notebook.widgets.length - 1;
-      await notebook.scrollToItem(notebook.widgets.length - 1, 'end');
+    }
+    // New cells get their height when the lab comes to drawing them, which it does when it has nothing better to do.
+    const outer = notebook.outerNode ?? notebook.node;
+    for (const wait of [0, 150, 500, 1200]) {
+      window.setTimeout(() => {
+        if (this.atEnd && !this._disposed) {
+          outer.scrollTop = outer.scrollHeight;
+        }
+      }, wait);
     }
   }
 
