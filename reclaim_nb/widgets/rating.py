@@ -86,8 +86,9 @@ class RaterPanel(View):
             bar = card.criterion.as_text(card.target.unit) if card.criterion is not None else "no criterion"
             target = card.target.printed or (str(card.target.value) if card.target.value is not None else "no number")
             parts.append(
-                f"<h3>{html.escape(card.title)}</h3><p>{html.escape(card.target.claim)}</p><p>{html.escape(card.tier)}; "
-                f"{html.escape(card.target.metric)} {html.escape(target)}; reproduced if {html.escape(bar)}</p>"
+                f"<h3>{html.escape(card.title)}</h3><p>{html.escape(card.target.claim)}</p>"
+                f"<p>{html.escape(card.tier)}; {html.escape(card.target.metric)} {html.escape(target)}; "
+                f"reproduced if {html.escape(bar)}</p>"
             )
         handed_in = row["submitted"] if isinstance(row["submitted"], str) else "nothing"
         parts.append(note(f"Ended: {str(row['reason']).replace('_', ' ')}. Handed in: {handed_in}."))
