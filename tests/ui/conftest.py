@@ -137,12 +137,20 @@ def chromium(lab: Lab) -> Iterator[Any]:
         launched.close()
 
 
-@pytest.fixture
-def page(chromium: Any, lab: Lab) -> Iterator[Any]:
-    """A fresh lab, with the panel open."""
+@pytest.fixture(scope="session")
+def profile(chromium: Any) -> Iterator[Any]:
+    """One for all tests, so that the lab's many files are fetched once."""
     context = chromium.new_context(viewport={"width": 1400, "height": 820})
-    context.set_default_timeout(20_000)
-    page = context.new_page()
+    context.set_default_timeout(60_000)
+    context.set_default_navigation_timeout(120_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(profile: Any, lab: Lab) -> Iterator[Any]:
+    """A fresh lab, with the panel open."""
+    page = profile.new_page()
     problems: list[str] = []
 
     def keep(problem: Any) -> None:
@@ -157,5 +165,5 @@ def page(chromium: Any, lab: Lab) -> Iterator[Any]:
     page.click('.jp-SideBar [data-id="jp-reclaim-panel"]')
     page.wait_for_selector(".jp-reclaim-Row.jp-mod-paper", timeout=60_000)
     yield page
-    context.close()
+    page.close()
     assert problems == [], "errors in the page"
