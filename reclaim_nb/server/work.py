@@ -1,0 +1,111 @@
+"""The process of one attempt that was started from a server: ``python -m reclaim_nb.server.work``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from reclaim_nb.errors import ReclaimError
+from reclaim_nb.server.processes import LOG
+
+
+def main() -> int:
+    """Read one task from standard input, answer with one line, and carry it out."""
+    task = json.loads(sys.stdin.readline())
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    try:
+        {"run": _run, "resume": _resume, "grade": _grade}[task["do"]](task)
+    except ReclaimError as problem:
+        _answer({"problem": str(problem)})
+        return 1
+    except Exception as problem:  # noqa: BLE001 - the border of the process: whoever asked is told, and so is the log
+        print(traceback.format_exc(), file=sys.stderr)
+        _answer({"problem": f"{type(problem).__name__}: {problem}"})
+        return 1
+    return 0
+
+
+def _run(task: dict[str, Any]) -> None:
+    from reclaim_nb.attempts.agent import make_agent
+    from reclaim_nb.attempts.prepare import Request, prepare
+    from reclaim_nb.attempts.runner import run_attempt
+    from reclaim_nb.attempts.spec import AgentSpec
+    from reclaim_nb.papers.suite import find_paper
+
+    given = task["request"]
+    request = Request(**{**given, "conditions": tuple(given["conditions"])})
+    # What the agent refuses is refused before there is a folder.
+    make_agent(AgentSpec(name=request.agent, model=request.model, options=request.options), find_paper(request.paper))
+    prepared = prepare(request)
+    _log_into(prepared.folder.path)
+    _answer({"folder": str(prepared.folder.path)})
+    finished = run_attempt(prepared)
+    if task["grade"]:
+        _grade_if_due(finished.folder.path)
+
+
+def _resume(task: dict[str, Any]) -> None:
+    from reclaim_nb.attempts.runner import resume_attempt
+    from reclaim_nb.record.folder import open_folder
+
+    folder = open_folder(task["folder"])
+    _log_into(folder.path)
+
+    answered = False
+
+    def taken(_: object) -> None:
+        nonlocal answered
+        if not answered:
+            answered = True
+            _answer({"folder": str(folder.path)})
+
+    resume_attempt(folder.path, taken)
+    taken(None)
+    if task["grade"]:
+        _grade_if_due(folder.path)
+
+
+def _grade(task: dict[str, Any]) -> None:
+    from reclaim_nb.commands.running import grade_now
+    from reclaim_nb.record.folder import open_folder
+
+    path = grade_now(open_folder(task["folder"]))
+    _answer({"verdict": path.name})
+
+
+def _grade_if_due(path: Path) -> None:
+    from reclaim_nb.commands.running import grade_if_due
+    from reclaim_nb.record.folder import open_folder
+
+    grade_if_due(open_folder(path))
+
+
+def _answer(answer: dict[str, Any]) -> None:
+    global _answered
+    if _answered:
+        return  # whoever asked has had an answer; what comes later stands in the log and in the record
+    _answered = True
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    # Nobody reads any more: what a library prints must not end the attempt by a broken pipe.
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
+_answered = False
+
+
+def _log_into(folder: Path) -> None:
+    handle = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    os.dup2(handle, sys.stderr.fileno())
+    os.close(handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
