@@ -20,7 +20,7 @@ _engine_problem = functools.cache(engine_problem)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test that uses the kernel image, so that ``-m "not docker"`` leaves it out; leave out what was not asked for."""
+    """Mark every test that uses the kernel image, so that it can be left out; leave out what was not asked for."""
     for item in items:
         if "kernel_image" in getattr(item, "fixturenames", ()):
             item.add_marker("docker")

@@ -246,7 +246,8 @@ def _pydantic_model(name: str, options: ServiceOptions) -> Model:
     service = OpenAICompatibleProvider(provider, base_url=options.base_url, api_key=key)
     if provider == "openai-responses":
         return OpenAIResponsesModel(model, provider=service)
-    return _compatible_chat_model()(model, provider=service)
+    chat: Model[Any] = _compatible_chat_model()(model, provider=service)
+    return chat
 
 
 @functools.cache

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from reclaim_nb.analysis.frames import OUTCOME_OF_PLACE, Runs
+from reclaim_nb.analysis.frames import Runs
 from reclaim_nb.analysis.outcomes import OUTCOMES, standing
+from reclaim_nb.analysis.places import OUTCOME_OF_PLACE
 from reclaim_nb.errors import CardError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.criterion import Band

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reclaim_nb.errors import ReclaimError
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.index import IMPORTED
+from reclaim_nb.record.stamps import IMPORTED
 
 LEVELS = 5
 """An attempt lies at ``batch/suite/paper/agent/repeat``."""
