@@ -253,7 +253,7 @@ def probe(
         )
     ]
     side, console, cache, web = screen.side(), screen.screen(), Cache.default(), Web()
-    records = []
+    records, silent = [], set[str]()
     try:
         for loaded in cards:
             record = probe_paper(
@@ -262,6 +262,7 @@ def probe(
                 web=web,
                 again=again,
                 days=days,
+                silent=silent,
                 progress=lambda line: side.print(screen.one_line(line), style="dim", soft_wrap=True),
             )
             records.append(record)

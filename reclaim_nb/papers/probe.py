@@ -91,6 +91,7 @@ def probe_paper(
     web: Web | None = None,
     again: bool = False,
     days: float = DAYS,
+    silent: set[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> ProbeRecord:
     """Ask about everything a card names, and write the record into the cache.
@@ -101,6 +102,7 @@ def probe_paper(
         web: the HTTP client.
         again: ask also what was answered lately.
         days: how long an answer counts; one that was unclear is always asked for again.
+        silent: hosts that did not answer; they are not waited for again. What is found out is added.
         progress: called with a line for each question.
 
     Returns:
@@ -110,7 +112,8 @@ def probe_paper(
     file = cache.probe_file(loaded.name)
     before = None if again else _recent(file, days)
     try:
-        asking = _Probe(loaded, cache, own, before, progress or (lambda line: None))
+        quiet = silent if silent is not None else set()
+        asking = _Probe(loaded, cache, own, before, quiet, progress or (lambda line: None))
         record = ProbeRecord(
             paper=loaded.name, card_sha256=loaded.sha256, time=_now(), answers=tuple(asking.answers())
         )
@@ -135,11 +138,13 @@ class _Probe:
         cache: Cache,
         web: Web,
         before: dict[tuple[str, str | None], Answer] | None,
+        silent: set[str],
         progress: Callable[[str], None],
     ) -> None:
         self._loaded, self._card = loaded, loaded.card
         self._cache, self._web = cache, web
         self._before = before or {}
+        self._silent = silent
         self._say = progress
 
     def answers(self) -> list[Answer]:
@@ -156,10 +161,15 @@ class _Probe:
             return known
         if url is None:
             return _answer(what, None, "not_asked", "the card has no address for it")
+        host = urlsplit(hub_endpoint() if hub_repository(url) is not None else url).netloc
+        if host in self._silent:
+            return _answer(what, url, "unclear", f"{host} did not answer a moment ago; ask again later")
         self._say(f"asking for {what}: {url}")
         try:
             return question(url).model_copy(update={"what": what})
         except FetchError as problem:
+            if _is_silence(problem):
+                self._silent.add(host)
             return _answer(what, url, "unclear", str(problem))
 
     # ---- code ------------------------------------------------------------------------------------------------
@@ -315,9 +325,17 @@ class _Probe:
     def _file(self, wanted: SingleFile) -> Path:
         met = self._cache.seen(wanted.url)
         if met is None:
+            host = urlsplit(wanted.url).netloc
+            if host in self._silent:
+                raise FetchError(f"{host} did not answer a moment ago; ask again later")
             self._say(f"fetching {wanted.url}")
             part = self._cache.part(wanted.url)
-            self._web.download(wanted.url, part, most=_MOST_TEXT)
+            try:
+                self._web.download(wanted.url, part, most=_MOST_TEXT)
+            except FetchError as problem:
+                if _is_silence(problem):
+                    self._silent.add(host)
+                raise
             met = {"sha256": self._cache.take(part)}
             self._cache.saw(wanted.url, str(met["sha256"]), _now())
         blob = self._cache.blob(str(met["sha256"]))
@@ -358,6 +376,10 @@ def _against_card(answer: Answer, access: str) -> Answer:
     if answer.state == "ok" and access == "gated" and answer.facts.get("gated") is False:
         return answer.model_copy(update={"state": "wrong", "text": f"{answer.text}, and the card says gated"})
     return answer
+
+
+def _is_silence(problem: FetchError) -> bool:
+    return "no answer after" in str(problem) or "the connection broke" in str(problem)
 
 
 def _addresses(files: tuple[RemoteFile, ...], url: str | None) -> list[str | None]:

@@ -142,6 +142,14 @@ class TestPages:
     def test_a_closed_port(self, asked: Asked) -> None:
         assert asked.answer("data: d", data=[{"name": "d", "url": "http://127.0.0.1:9/d.csv"}]).state == "unclear"
 
+    def test_a_silent_host_is_waited_for_once(self, asked: Asked) -> None:
+        data = [{"name": name, "url": f"http://127.0.0.1:9/{name}"} for name in ("a", "b")]
+        asked.card["release"] = {"code": None, "data": data, "weights": None}
+        first, second, _ = asked.probe().answers
+        assert (first.state, second.state) == ("unclear", "unclear")
+        assert "did not answer a moment ago" in second.text
+        assert len(asked.slept) == 1
+
     def test_no_address(self, asked: Asked) -> None:
         assert asked.answer("data: d", data=[{"name": "d"}]).state == "not_asked"
 
