@@ -157,7 +157,8 @@ class Sitting:
     """An attempt of a person in a thread of this process."""
 
     def __init__(self, folder: Path, **request: Any) -> None:
-        prepared = prepare(Request(PAPER, agent="human", kernel="local", runs=str(folder), **request))
+        given = {"kernel": "local", **request}
+        prepared = prepare(Request(PAPER, agent="human", runs=str(folder), **given))
         self.folder: AttemptFolder = prepared.folder
         self.finished: Finished | None = None
         self._thread = threading.Thread(target=self._run, args=(prepared,))
@@ -308,6 +309,15 @@ def test_a_value_can_be_handed_in_from_the_command_line(tmp_path: Path) -> None:
     assert grade_outcome(finished) == "reproduced"
     with pytest.raises(DeskGone, match="has ended: submitted"):
         sitting.line()
+
+
+def test_from_a_container_the_desk_is_out_of_reach(kernel_image: object, tmp_path: Path) -> None:
+    sitting = Sitting(tmp_path, kernel="docker")
+    path = json.loads((sitting.folder.path / DESK).read_text())["socket"]
+    assert Path(path).is_socket() and Path(path).parent.stat().st_mode & 0o077 == 0
+    look = f"import os\nprint(os.getcwd(), os.path.exists({path!r}), os.path.exists({os.path.dirname(path)!r}))"
+    assert sitting.run(look)[1] == "/work False False\n"
+    assert sitting.end().reason == "agent_stopped"
 
 
 @pytest.mark.parametrize(
