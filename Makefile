@@ -97,5 +97,5 @@ clean:  ## remove what tools leave behind; environment and attempts stay
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(wildcard reclaim_nb tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean  ## and the environment; attempts stay
-	rm -rf $(VENV)
+distclean: clean  ## and the environments; attempts stay
+	rm -rf $(VENV) $(MODEL_VENV)

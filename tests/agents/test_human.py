@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -261,6 +262,31 @@ def test_a_restart_of_the_notebooks_kernel_leaves_the_variables(sitting: Sitting
         tab.manager.restart_kernel(now=True)
         tab.client.wait_for_ready(timeout=60)
         assert tab.run("kept") == ("ok", "5")
+
+
+def test_jupyters_server_starts_the_notebooks_kernel_where_the_notebook_lies(sitting: Sitting) -> None:
+    from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+
+    root = sitting.folder.path.parents[2]
+    work = nbformat.read(sitting.folder.path / "work.ipynb", as_version=4)
+
+    async def go() -> str:
+        manager = AsyncMappingKernelManager(root_dir=str(root))
+        # As JupyterLab asks for it: the notebook's folder, relative to the server's.
+        where = str(sitting.folder.path.relative_to(root))
+        kernel = await manager.start_kernel(kernel_name=work.metadata.kernelspec.name, path=where)
+        client = manager.get_kernel(kernel).client()
+        client.start_channels()
+        try:
+            await client.wait_for_ready(timeout=60)
+            reply = await client.execute_interactive("served = 'by the server'", timeout=60)
+            return str(reply["content"]["status"])
+        finally:
+            client.stop_channels()
+            await manager.shutdown_kernel(kernel, now=True)
+
+    assert asyncio.run(go()) == "ok"
+    assert sitting.run("print(served)")[1] == "by the server\n"
 
 
 def test_a_flood_is_cut_in_the_tab_and_whole_in_the_record(sitting: Sitting) -> None:
