@@ -147,5 +147,5 @@ clean:  ## remove what tools leave behind; environment and attempts stay
 	rm -rf build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(wildcard reclaim_nb tests benchmarks) -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean  ## and the environment; attempts stay
-	rm -rf $(VENV)
+distclean: clean  ## and the environments; attempts stay
+	rm -rf $(VENV) $(MODEL_VENV)

@@ -20,6 +20,7 @@ from reclaim_nb.errors import AttemptError
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
+    from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.settings import ModelSettings
 
 LONGEST_WAIT = 300.0
@@ -251,7 +252,7 @@ def _pydantic_model(name: str, options: ServiceOptions) -> Model:
 
 
 @functools.cache
-def _compatible_chat_model() -> Any:
+def _compatible_chat_model() -> type[OpenAIChatModel]:
     """Return the chat model for services that only resemble OpenAI's.
 
     Some of them (llama.cpp's Python server) refuse an answer without text whose content is null, as OpenAI writes it

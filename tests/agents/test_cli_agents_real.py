@@ -125,6 +125,6 @@ def test_a_token_limit_ends_it(cli: Cli, tmp_path: Path) -> None:
         return Step(calls=(Call(cli.tool.format("read_paper"), {"query": f"trees {request.number}"}),))
 
     with Endpoint(look_up, own=asks_with_tools) as endpoint:
-        finished = attempt(tmp_path, cli, endpoint, tokens=1000, wall_clock_seconds=120)
+        finished = attempt(tmp_path, cli, endpoint, tokens=300, wall_clock_seconds=240)
     assert finished.reason == "token_limit"
-    assert usage(finished)["tokens"] >= 1000
+    assert 300 <= usage(finished)["tokens"] < 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -157,7 +158,8 @@ class Sitting:
     """An attempt of a person in a thread of this process."""
 
     def __init__(self, folder: Path, **request: Any) -> None:
-        prepared = prepare(Request(PAPER, agent="human", kernel="local", runs=str(folder), **request))
+        given = {"kernel": "local", **request}
+        prepared = prepare(Request(PAPER, agent="human", runs=str(folder), **given))
         self.folder: AttemptFolder = prepared.folder
         self.finished: Finished | None = None
         self._thread = threading.Thread(target=self._run, args=(prepared,))
@@ -262,6 +264,31 @@ def test_a_restart_of_the_notebooks_kernel_leaves_the_variables(sitting: Sitting
         assert tab.run("kept") == ("ok", "5")
 
 
+def test_jupyters_server_starts_the_notebooks_kernel_where_the_notebook_lies(sitting: Sitting) -> None:
+    from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+
+    root = sitting.folder.path.parents[2]
+    work = nbformat.read(sitting.folder.path / "work.ipynb", as_version=4)
+
+    async def go() -> str:
+        manager = AsyncMappingKernelManager(root_dir=str(root))
+        # As JupyterLab asks for it: the notebook's folder, relative to the server's.
+        where = str(sitting.folder.path.relative_to(root))
+        kernel = await manager.start_kernel(kernel_name=work.metadata.kernelspec.name, path=where)
+        client = manager.get_kernel(kernel).client()
+        client.start_channels()
+        try:
+            await client.wait_for_ready(timeout=60)
+            reply = await client.execute_interactive("served = 'by the server'", timeout=60)
+            return str(reply["content"]["status"])
+        finally:
+            client.stop_channels()
+            await manager.shutdown_kernel(kernel, now=True)
+
+    assert asyncio.run(go()) == "ok"
+    assert sitting.run("print(served)")[1] == "by the server\n"
+
+
 def test_a_flood_is_cut_in_the_tab_and_whole_in_the_record(sitting: Sitting) -> None:
     answer, text = sitting.run("for _ in range(30): print('x' * 400_000)\nprint('the end')")
     assert answer["status"] == "ok"
@@ -308,6 +335,15 @@ def test_a_value_can_be_handed_in_from_the_command_line(tmp_path: Path) -> None:
     assert grade_outcome(finished) == "reproduced"
     with pytest.raises(DeskGone, match="has ended: submitted"):
         sitting.line()
+
+
+def test_from_a_container_the_desk_is_out_of_reach(kernel_image: object, tmp_path: Path) -> None:
+    sitting = Sitting(tmp_path, kernel="docker")
+    path = json.loads((sitting.folder.path / DESK).read_text())["socket"]
+    assert Path(path).is_socket() and Path(path).parent.stat().st_mode & 0o077 == 0
+    look = f"import os\nprint(os.getcwd(), os.path.exists({path!r}), os.path.exists({os.path.dirname(path)!r}))"
+    assert sitting.run(look)[1] == "/work False False\n"
+    assert sitting.end().reason == "agent_stopped"
 
 
 @pytest.mark.parametrize(

@@ -102,30 +102,31 @@ def test_a_request_that_is_refused_is_not_made_again(tmp_path: Path, status: int
     assert len(endpoint.requests) == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        (Call("run_cell", raw='{"source": "print(1)"'), "not JSON"),
-        (Call("run_cell", raw="[1, 2]"), "wrong arguments"),
-        (Call("run_cell", {"code": "print(1)"}), "source: Field required"),
-        (Call("run_cell", {"source": "print(1)", "timeout": -1}), "greater than 0"),
-        (Call("shell", {"command": "ls"}), "there is no tool 'shell'"),
-    ],
-)
-def test_a_malformed_call_is_answered_readably_and_is_a_turn(tmp_path: Path, wrong: Call, told: str) -> None:
+WRONG = [
+    (Call("run_cell", raw='{"source": "print(1)"'), "not JSON"),
+    (Call("run_cell", raw="[1, 2]"), "wrong arguments"),
+    (Call("run_cell", {"code": "print(1)"}), "source: Field required"),
+    (Call("run_cell", {"source": "print(1)", "timeout": -1}), "greater than 0"),
+    (Call("shell", {"command": "ls"}), "there is no tool 'shell'"),
+]
+
+
+def test_each_malformed_call_is_answered_readably_and_is_a_turn(tmp_path: Path) -> None:
     heard: list[str] = []
 
     def script(request: Request) -> Step:
-        if not request.outputs:
-            return Step(calls=(wrong,))
-        heard.append(request.outputs[-1])
-        return call("submit")
+        done = len(request.outputs)
+        heard[:] = request.outputs
+        return Step(calls=(WRONG[done][0],)) if done < len(WRONG) else call("submit")
 
     with Endpoint(script) as endpoint:
         finished = make(tmp_path, endpoint.url)
     assert finished.reason == "submitted"
-    assert told in heard[0]
-    assert usage(finished)["turns"] == 1
+    assert len(heard) == len(WRONG)
+    for (wrong, told), answer in zip(WRONG, heard, strict=True):
+        assert told in answer, wrong
+    assert usage(finished)["turns"] == len(WRONG)
+    assert not [event for event in events(finished, "cell") if event.data["author"] == "agent"]
 
 
 def test_a_refused_call_is_no_turn_and_says_why(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from decimal import Decimal
 from functools import cache
 
 import pytest
 from agent_helpers import PAPER, events, grade_outcome, make
 
 from reclaim_nb.attempts.runner import Finished
-from reclaim_nb.papers.numbers import format_decimal
 from reclaim_nb.papers.suite import find_paper
 
 pytestmark = pytest.mark.slow  # each agent runs a kernel
@@ -48,7 +48,7 @@ def test_nothing_writes_a_sentence_and_no_code(made: Callable[[str], Finished]) 
 def test_the_others_hand_in_the_papers_own_value(made: Callable[[str], Finished], name: str) -> None:
     value = find_paper(PAPER).card.target.value
     assert value is not None
-    assert made(name).notebook["metadata"]["reclaim"]["submission"]["value"] == format_decimal(value)
+    assert Decimal(made(name).notebook["metadata"]["reclaim"]["submission"]["value"]) == value
 
 
 def test_the_null_agents_are_told_what_others_are(made: Callable[[str], Finished]) -> None:

@@ -10,7 +10,20 @@ from cli_helpers import PAPER, Call, in_process
 
 from reclaim_nb import __version__
 
-COMMANDS = ["demo", "run", "resume", "grade", "status", "verify-record", "papers", "agents", "image", "clean", "doctor"]
+COMMANDS = [
+    "demo",
+    "run",
+    "resume",
+    "attempt",
+    "grade",
+    "status",
+    "verify-record",
+    "papers",
+    "agents",
+    "image",
+    "clean",
+    "doctor",
+]
 HEAVY = ["papermill", "nbformat", "jupyter_client", "docker", "rich.console", "yaml", "psutil", "sqlite3"]
 HEAVY += ["reclaim_nb.papers", "reclaim_nb.attempts", "reclaim_nb.grading"]
 
