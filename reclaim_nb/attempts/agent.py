@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Any, Protocol, cast
 
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.attempts.spec import AgentSpec
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.papers.loading import LoadedCard
+from reclaim_nb.plugins import registered
 
 GROUP = "reclaim_nb.agents"
 
@@ -42,7 +42,7 @@ class AgentFactory(Protocol):
 
 def agent_names() -> list[str]:
     """Return the names of the agents that are installed."""
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    return sorted({entry.name for entry in registered(GROUP)})
 
 
 def make_agent(spec: AgentSpec, card: LoadedCard) -> Agent:
@@ -62,7 +62,7 @@ def find_agent(name: str) -> AgentFactory:
         AttemptError: when there is none, with the names there are.
         ImportError: when it is of another package and misses something.
     """
-    for entry in entry_points(group=GROUP):
+    for entry in registered(GROUP):
         if entry.name == name:
             return cast(AgentFactory, entry.load())
     raise AttemptError(f"there is no agent {name!r}; there are {', '.join(agent_names())}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import metadata
 from typing import Any, Literal
 
@@ -97,10 +98,12 @@ class AttemptSpec(BaseModel):
 
 def package_versions() -> dict[str, str]:
     """Return the versions of the packages that take part in making a record."""
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
+    return {name: version for name in PACKAGES if (version := _version(name)) is not None}
+
+
+@lru_cache(maxsize=64)
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from reclaim_nb.batch.plan import Declared, Plan, declare
-from reclaim_nb.batch.pool import Progress, Watcher, batch_folder, keep_plan, only_pool
-from reclaim_nb.batch.settle import look, needs_verdict
+from reclaim_nb.batch.pool import batch_folder, keep_plan, only_pool
+from reclaim_nb.batch.progress import Progress, Watcher
+from reclaim_nb.batch.settle import look, needs_verdict, not_begun
 
 RESCHEDULE = 20
 """How many workers may be lost under one attempt before it is given up."""
@@ -34,7 +35,7 @@ def settle_elsewhere(text: str, retries: int) -> dict[str, Any]:
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, start_new_session=True)
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
-        return {"final": False, "problem": f"exit code {done.returncode}: {done.stderr.strip()[-500:]}"}
+        return not_begun(f"exit code {done.returncode}: {done.stderr.strip()[-500:]}")
     answer: dict[str, Any] = json.loads(lines[-1])
     return answer
 
@@ -64,13 +65,13 @@ def run_on_dask(
     runs = Path(runs).resolve()
     declared = declare(plan, runs)
     keep_plan(plan, runs)
-    progress = Progress(len(declared))
+    progress = Progress.of(declared)
     with only_pool(batch_folder(plan, runs)):
         futures: dict[Any, Declared] = {}
         for one in declared:
             state = look(one, plan.retries)
             if state is not None and state.final and not needs_verdict(state.folder):
-                progress.done += 1
+                progress.finished(one, state.hours)
                 continue
             future = client.submit(
                 settle_elsewhere,
@@ -91,9 +92,9 @@ def run_on_dask(
             if future.status == "finished":
                 answer = future.result()
             else:
-                answer = {"final": False, "problem": f"given up by the cluster: {future.exception()}"}
+                answer = not_begun(f"given up by the cluster: {future.exception()}")
             if answer["final"]:
-                progress.done += 1
+                progress.finished(one, answer["hours"])
                 progress.seconds.append(time.monotonic() - began)
             else:
                 progress.problems[one.key] = answer["problem"] or "stopped"

@@ -89,6 +89,8 @@ class Declared:
     label: str
     need: Decimal | None
     device: str = "cpu"
+    budget: Decimal = Decimal(0)
+    """Hours granted, in CPU-hours or H100-equivalent GPU-hours by ``device``."""
 
     @property
     def key(self) -> str:
@@ -116,6 +118,7 @@ class Declared:
                 "label": self.label,
                 "need": None if self.need is None else str(self.need),
                 "device": self.device,
+                "budget": str(self.budget),
             }
         )
 
@@ -126,7 +129,8 @@ class Declared:
         given = raw["request"]
         request = Request(**{**given, **{name: tuple(given[name]) for name in ("conditions", "allow")}})
         need = None if raw["need"] is None else Decimal(raw["need"])
-        return cls(request, raw["suite"], raw["paper"], raw["label"], need, raw["device"])
+        budget = Decimal(raw["budget"])
+        return cls(request, raw["suite"], raw["paper"], raw["label"], need, raw["device"], budget)
 
 
 def load_plan(path: Path) -> Plan:
@@ -183,9 +187,10 @@ def declare(plan: Plan, runs: Path | str) -> list[Declared]:
                     )
                     label = agent_label(agent.name, agent.model, conditions)
                     need = loaded.card.need.hours
-                    declared.append(
-                        Declared(request, suite_name(loaded), loaded.card.id, label, need, loaded.card.device)
-                    )
+                    hours = plan.settings.get("budget_hours")
+                    budget = loaded.card.budget.hours if hours is None else Decimal(str(hours))
+                    place = (suite_name(loaded), loaded.card.id, label)
+                    declared.append(Declared(request, *place, need, loaded.card.device, budget))
     keys = [one.key for one in declared]
     if twice := {key for key in keys if keys.count(key) > 1}:
         raise AttemptError(f"the plan asks twice for {', '.join(sorted(twice))}; tell the agents apart by model")

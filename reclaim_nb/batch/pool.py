@@ -9,65 +9,32 @@ import math
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from decimal import Decimal
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 
 from reclaim_nb.attempts.prepare import Request
 from reclaim_nb.batch.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
-from reclaim_nb.batch.settle import Settled, look, needs_verdict, settle
+from reclaim_nb.batch.progress import Progress, Watcher
+from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
 from reclaim_nb.record.folder import safe_name, write_json
+from reclaim_nb.record.index import spend_so_far
 
 PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
-
-
-@dataclass
-class Progress:
-    """How a batch stands.
-
-    Attributes:
-        total: declared attempts.
-        done: those with a final result.
-        running: keys of those at work, with the time each began.
-        problems: what could not be begun, by key.
-        seconds: duration of each attempt that this pool finished.
-    """
-
-    total: int
-    done: int = 0
-    running: dict[str, float] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
-    seconds: list[float] = field(default_factory=list)
-    began: float = field(default_factory=time.monotonic)
-
-    def eta_seconds(self, slots: int) -> float | None:
-        """Return the seconds that are left by the mean duration so far, None before the first has finished."""
-        left = self.total - self.done - len(self.problems)
-        if not self.seconds:
-            return None
-        return left * (sum(self.seconds) / len(self.seconds)) / max(1, slots)
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "total": self.total,
-            "done": self.done,
-            "running": sorted(self.running),
-            "problems": self.problems,
-            "elapsed_seconds": round(time.monotonic() - self.began, 1),
-        }
-
-
-Watcher = Callable[[Progress], None]
+_LOOK_SECONDS = 5.0
+"""Least time between two looks at what running attempts have spent."""
 
 
 def batch_folder(plan: Plan, runs: Path | str) -> Path:
@@ -119,13 +86,13 @@ def run_plan(
     declared = declare(plan, runs)
     keep_plan(plan, runs)
     with only_pool(batch_folder(plan, runs)):
-        progress = Progress(len(declared))
+        progress = Progress.of(declared)
         begun: list[Declared] = []
         missing: list[Declared] = []
         for one in declared:
             state = look(one, plan.retries)
             if state is not None and state.final and not needs_verdict(state.folder):
-                progress.done += 1
+                progress.finished(one, state.hours)
             else:
                 (missing if state is None else begun).append(one)
         # What a killed pool left comes first: its kernels may live, and hold memory and GPUs.
@@ -152,6 +119,7 @@ class _Pool:
         self._gpus = None if gpus is None else same_ids(gpus)
         self._crashes: dict[str, int] = {}
         self._stopping = False
+        self._look_again = 0.0
 
     def run(self, todo: list[Declared]) -> None:
         waiting = deque(todo)
@@ -191,7 +159,8 @@ class _Pool:
     def _begin(self, declared: Declared) -> None:
         ours, theirs = self._context.Pipe(duplex=False)
         process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, self._gpus, theirs))
-        process.start()
+        with _without_main():
+            process.start()
         theirs.close()
         self._at_work[ours] = (declared, process)
         self._progress.running[declared.key] = time.monotonic()
@@ -202,13 +171,13 @@ class _Pool:
         try:
             answer = json.loads(connection.recv())
         except EOFError:
-            answer = {"final": False, "problem": None}
+            answer = not_begun(None)
         connection.close()
         process.join()
         if answer["problem"] is not None:
             self._progress.problems[declared.key] = answer["problem"]
         elif answer["final"]:
-            self._progress.done += 1
+            self._progress.finished(declared, answer["hours"])
             self._progress.seconds.append(time.monotonic() - began)
         elif not self._stopping:
             # The process died before its attempt was settled; the files say how far it got.
@@ -219,8 +188,22 @@ class _Pool:
                 self._begin(declared)
 
     def _tell(self) -> None:
-        if self._watcher is not None:
-            self._watcher(self._progress)
+        if self._watcher is None:
+            return
+        if time.monotonic() >= self._look_again:
+            self._look_again = time.monotonic() + _LOOK_SECONDS
+            self._progress.spending = self._spending()
+        self._watcher(self._progress)
+
+    def _spending(self) -> dict[str, Decimal]:
+        """Return what attempts at work have spent by their records so far."""
+        found: dict[str, Decimal] = {}
+        for declared, _ in self._at_work.values():
+            state = look(declared, self._retries)
+            if state is not None and state.folder.stream.exists():
+                hours = Decimal(spend_so_far(state.folder.stream) or 0)
+                found[declared.device] = found.get(declared.device, Decimal(0)) + hours
+        return found
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -245,11 +228,21 @@ def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connec
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setpgrp()  # Ctrl-C reaches the pool alone, which then stops its attempts in order
     try:
-        state: Settled = settle(Declared.from_json(text), retries, gpus)
-        answer: dict[str, bool | str | None] = {"final": state.final, "problem": None}
+        answer = settle(Declared.from_json(text), retries, gpus).to_json()
     except ReclaimError as problem:
-        answer = {"final": False, "problem": str(problem)}
+        answer = not_begun(str(problem))
     answers.send(json.dumps(answer))
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep a new process from running the main script, with all its imports, once more; no attempt needs it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 @contextmanager

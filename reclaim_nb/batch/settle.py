@@ -34,12 +34,24 @@ class Settled:
         reason: its end reason.
         makings: how often it was begun.
         final: nothing more is to be done for it.
+        hours: what it spent in the end, of its device; None while it has not ended.
     """
 
     folder: AttemptFolder
     reason: EndReason | None
     makings: int
     final: bool
+    hours: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a pool is told of it by another process."""
+        told = {"folder": str(self.folder.path), "reason": self.reason, "final": self.final, "hours": self.hours}
+        return {**told, "problem": None}
+
+
+def not_begun(problem: str | None) -> dict[str, Any]:
+    """Return what a pool is told of an attempt that could not be begun, or whose process died without a word."""
+    return {"folder": None, "reason": None, "final": False, "hours": None, "problem": problem}
 
 
 def look(declared: Declared, retries: int) -> Settled | None:
@@ -50,19 +62,24 @@ def look(declared: Declared, retries: int) -> Settled | None:
     if not makings:
         return None
     folder = declared.folder(makings)
-    reason = end_reason(folder)
-    if reason is None:
+    end = _end(folder)
+    if end is None:
         return Settled(folder, None, makings, False)
-    return Settled(folder, reason, makings, not ENDINGS[reason].repeat or makings > retries)
+    reason: EndReason = end["reason"]
+    hours = (end.get("usage") or {}).get("hours")
+    final = not ENDINGS[reason].repeat or makings > retries
+    return Settled(folder, reason, makings, final, None if hours is None else str(hours))
 
 
 def end_reason(folder: AttemptFolder) -> EndReason | None:
     """Return the end reason of an attempt, None when it has not ended."""
+    end = _end(folder)
+    return None if end is None else end["reason"]
+
+
+def _end(folder: AttemptFolder) -> dict[str, Any] | None:
     last = last_event(folder.stream)
-    if last is None or last.kind != "end":
-        return None
-    reason: EndReason = last.data["reason"]
-    return reason
+    return None if last is None or last.kind != "end" else last.data
 
 
 def settle(declared: Declared, retries: int, gpus: Sequence[str] | None = None) -> Settled:
@@ -196,9 +213,9 @@ def main() -> None:
     declared = Declared.from_json(sys.stdin.read())
     try:
         state = settle(declared, retries)
-        answer = {"folder": str(state.folder.path), "reason": state.reason, "final": state.final, "problem": None}
+        answer = state.to_json()
     except ReclaimError as problem:
-        answer = {"folder": None, "reason": None, "final": False, "problem": str(problem)}
+        answer = not_begun(str(problem))
     print(json.dumps(answer))
 
 

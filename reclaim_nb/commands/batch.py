@@ -16,11 +16,19 @@ from reclaim_nb.errors import AttemptError
 
 if TYPE_CHECKING:
     from reclaim_nb.batch.plan import Plan
-    from reclaim_nb.batch.pool import Progress
+    from reclaim_nb.batch.progress import Progress
     from reclaim_nb.record.index import Row
 
 batch = typer.Typer(help="Many attempts by a plan.", no_args_is_help=True, rich_markup_mode=None)
 
+Slots = Annotated[
+    int | None, typer.Option(min=1, help="Attempts at a time; default: as many as CPUs and memory carry.")
+]
+Gpus = Annotated[
+    str | None, typer.Option(help="Ids of GPUs to hand out, separated by commas; default: all of this machine.")
+]
+DaskAddress = Annotated[str | None, typer.Option(help="Address of a Dask scheduler that carries the plan out.")]
+ClusterFile = Annotated[Path | None, typer.Option(help="Cluster file: start a Dask cluster for this plan.")]
 PlanFile = Annotated[Path | None, typer.Argument(help="Plan as YAML or JSON; options below stand for one.")]
 
 
@@ -34,14 +42,10 @@ def run_batch(
     repeats: Annotated[int, typer.Option(min=1, help="Attempts of each agent at each paper.")] = 1,
     kernel: Annotated[KernelKind | None, typer.Option(help="Where cells run.")] = None,
     runs: Runs = Path("runs"),
-    slots: Annotated[
-        int | None, typer.Option(min=1, help="Attempts at a time; default: as many as CPUs and memory carry.")
-    ] = None,
-    gpus: Annotated[
-        str | None, typer.Option(help="Ids of GPUs to hand out, separated by commas; default: all of this machine.")
-    ] = None,
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that carries the plan out.")] = None,
-    cluster: Annotated[Path | None, typer.Option(help="Cluster file: start a Dask cluster for this plan.")] = None,
+    slots: Slots = None,
+    gpus: Gpus = None,
+    dask: DaskAddress = None,
+    cluster: ClusterFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Make what is missing of a batch. Running it again does only what is not done yet.
@@ -67,6 +71,42 @@ def run_batch(
             },
             "options",
         )
+    _run(plan, runs, slots, gpus, dask, cluster, as_json)
+
+
+@batch.command("resume")
+def resume_batch(
+    name: Annotated[str, typer.Argument(help="Name of the batch.")],
+    runs: Runs = Path("runs"),
+    slots: Slots = None,
+    gpus: Gpus = None,
+    dask: DaskAddress = None,
+    cluster: ClusterFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a batch by the plan it was begun with: the same as running that plan again."""
+    _run(_kept_plan(name, runs), runs, slots, gpus, dask, cluster, as_json)
+
+
+def _kept_plan(name: str, runs: Path) -> Plan:
+    from reclaim_nb.batch.plan import Plan
+    from reclaim_nb.record.folder import safe_name
+
+    file = runs / safe_name(name) / "plan.json"
+    if not file.exists():
+        raise AttemptError(f"{file}: there is no batch of that name here; `reclaim batch run` makes one")
+    return Plan.model_validate_json(file.read_text("utf-8"))
+
+
+def _run(
+    plan: Plan,
+    runs: Path,
+    slots: int | None,
+    gpus: str | None,
+    dask: str | None,
+    cluster: Path | None,
+    as_json: bool,
+) -> None:
     watch = _JsonLines() if as_json else _Live(plan, runs)
     with watch:
         progress = _carry_out(plan, runs, slots, gpus, dask, cluster, watch)
@@ -88,20 +128,17 @@ def batch_status(
     as_json: AsJson = False,
 ) -> None:
     """Show how a batch stands, from its files."""
-    from reclaim_nb.batch.plan import Plan, declare
-    from reclaim_nb.batch.pool import Progress
+    from reclaim_nb.batch.plan import declare
+    from reclaim_nb.batch.progress import Progress
     from reclaim_nb.batch.settle import look
-    from reclaim_nb.record.folder import safe_name
 
-    file = runs / safe_name(name) / "plan.json"
-    if not file.exists():
-        raise AttemptError(f"{file}: there is no batch of that name here; `reclaim batch run` makes one")
-    plan = Plan.model_validate_json(file.read_text("utf-8"))
+    plan = _kept_plan(name, runs)
     declared = declare(plan, runs)
-    progress = Progress(len(declared))
+    progress = Progress.of(declared)
     for one in declared:
         state = look(one, plan.retries)
-        progress.done += int(state is not None and state.final)
+        if state is not None and state.final:
+            progress.finished(one, state.hours)
     rows = _rows(name, runs)
     if as_json:
         screen.print_json({"batch": name, **progress.to_json(), "attempts": [row.to_json() for row in rows]})
@@ -176,7 +213,8 @@ class _JsonLines:
 
     def __call__(self, progress: Progress) -> None:
         state = progress.to_json()
-        state.pop("elapsed_seconds")
+        for of_time in ("elapsed_seconds", "eta_seconds"):
+            state.pop(of_time)
         text = json.dumps(state, sort_keys=True)
         if text != self._last:
             self._last = text
@@ -218,8 +256,17 @@ class _Live:
         eta = f", about {left / 60:.0f} min left" if left is not None else ""
         head = f"{self._plan.name}: {progress.done} of {progress.total} done{eta}"
         now = time.monotonic()
-        lines = [Text(f"  {now - began:6.0f} s  {key}") for key, began in sorted(progress.running.items())]
+        lines = [Text(f"  {hours}") for hours in _hours(progress)]
+        lines += [Text(f"  {now - began:6.0f} s  {key}") for key, began in sorted(progress.running.items())]
         self._live.update(Group(Text(head), ProgressBar(progress.total, progress.done), *lines), refresh=True)
+
+
+def _hours(progress: Progress) -> list[str]:
+    """Say what was spent of what was granted, a line for each kind of hours."""
+    return [
+        f"{float(hours['spent']):.4g} of {float(hours['granted']):.4g} {unit} spent"
+        for unit, hours in progress.hours().items()
+    ]
 
 
 def _print_table(rows: list[Row], progress: Progress) -> None:
@@ -242,6 +289,8 @@ def _print_table(rows: list[Row], progress: Progress) -> None:
         f"{progress.done} of {progress.total} declared attempts have a final result; {len(rows)} were made, "
         f"{faults} of them ended by a fault or a stop and count for nobody; {ungraded} without a verdict"
     )
+    for line in _hours(progress):
+        console.print(line)
     console.print(known_text(), soft_wrap=True)
     for key, problem in sorted(progress.problems.items()):
         console.print(f"not made: {key}: {problem}", soft_wrap=True)

@@ -384,7 +384,7 @@ def _imported(row: Row, document: dict[str, Any]) -> Row:
 def _with_end(row: Row, folder: AttemptFolder) -> Row:
     last = last_event(folder.stream)
     if last is None or last.kind != "end":
-        return replace(row, updated=last.time if last else None, spent_hours=_spend_so_far(folder.stream))
+        return replace(row, updated=last.time if last else None, spent_hours=spend_so_far(folder.stream))
     return replace(
         row,
         updated=last.time,
@@ -409,7 +409,7 @@ def _with_verdict(row: Row, folder: AttemptFolder) -> Row:
     )
 
 
-def _spend_so_far(stream: Path) -> str | None:
+def spend_so_far(stream: Path) -> str | None:
     """Return the hours that the last event with a meter reading names; None when the stream's end holds none."""
     with open(stream, "rb") as file:
         size = file.seek(0, os.SEEK_END)

@@ -16,6 +16,7 @@ import reclaim_nb
 from reclaim_nb.analysis import readers
 from reclaim_nb.analysis.columns import FRAMES
 from reclaim_nb.analysis.frames import Runs, load_runs
+from reclaim_nb.analysis.story import Story
 from reclaim_nb.analysis.uncounted import sentences
 from reclaim_nb.errors import RecordError
 from reclaim_nb.record.folder import AttemptFolder, Lock
@@ -180,6 +181,7 @@ def test_papers_that_are_not_to_be_counted_are_left_out_of_every_frame_and_told(
         "1 declared attempt at 1 paper whose card the audit calls broken: toys/bad",
         "1 declared attempt at 1 paper whose target was only seen second-hand: toys/unseen",
     ]
+    assert "at 1 paper whose card the audit calls broken: toys/bad" in Story(runs, ["b"]).heading().markdown
     assert runs.only(agent="nobody").left_out.empty and len(runs.only(agent="replay").left_out) == 2
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from batch_helpers import check_final, first, kill_hard, output_of, quick_plan, start_pool, table, wait_until
 
 from reclaim_nb.batch.plan import declare
-from reclaim_nb.batch.pool import run_plan
+from reclaim_nb.batch.pool import default_slots, run_plan
 from reclaim_nb.batch.settle import look, settle
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.folder import is_held
@@ -48,6 +51,24 @@ def test_a_second_run_makes_nothing_new(made: Path) -> None:
     progress = run_plan(quick_plan(), made, slots=2)
     assert progress.done == progress.total == 4 and not progress.seconds
     assert stamps() == before
+
+
+def test_a_batch_is_resumed_by_its_name_and_tells_spend_against_grant(made: Path) -> None:
+    command = [sys.executable, "-m", "reclaim_nb.cli", "batch", "resume", "quick", "--runs", str(made), "--json"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    first, last = json.loads(lines[0]), json.loads(lines[-1])
+    assert (first["done"], first["running"], len(last["attempts"])) == (4, [], 4)
+    spent = sum(Decimal(row["spent_hours"]) for row in last["attempts"])
+    granted = sum(Decimal(row["budget_hours"]) for row in last["attempts"])
+    hours = last["hours"]["CPU-hours"]
+    assert (Decimal(hours["spent"]), Decimal(hours["granted"])) == (spent, granted)
+    assert 0 < spent < granted
+
+
+def test_slots_follow_from_cpus_and_the_memory_that_attempts_may_take() -> None:
+    settings = quick_plan().settings
+    assert default_slots(quick_plan(settings={**settings, "memory_mib": 2**30})) == 1
+    assert default_slots(quick_plan(settings={**settings, "memory_mib": 1})) == max(1, (os.cpu_count() or 2) // 2)
 
 
 def test_more_repeats_add_and_another_setting_is_refused_by_name(made: Path) -> None:

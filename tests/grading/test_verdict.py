@@ -198,7 +198,7 @@ def test_another_package_can_register_a_detector(monkeypatch: pytest.MonkeyPatch
             return detect
 
     monkeypatch.setattr(
-        "reclaim_nb.grading.detectors.metadata.entry_points",
+        "reclaim_nb.grading.detectors.registered",
         lambda group: [Entry()] if group == "reclaim_nb.detectors" else [],
     )
     assert list(load_detectors())[-1] == "mine"

@@ -7,13 +7,14 @@ found through the entry point group ``reclaim_nb.detectors``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 from reclaim_nb.errors import ReclaimError
 from reclaim_nb.grading.evidence import Evidence
 from reclaim_nb.grading.facts import Fact
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.plugins import registered
 
 Detector = Callable[[Evidence, PaperCard, dict[str, Any] | None], list[Fact]]
 
@@ -56,7 +57,7 @@ def load_detectors() -> dict[str, Detector]:
     found: dict[str, Detector] = {
         name: import_module(f"reclaim_nb.grading.detectors.{name}").detect for name in BUILTIN
     }
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
+    for entry in registered(GROUP):
         try:
             found[entry.name] = entry.load()
         except (ImportError, AttributeError) as problem:
