@@ -112,6 +112,7 @@ def test_tables_made_from_the_code_hold_it_all(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     pytest.importorskip("myst_nb")
