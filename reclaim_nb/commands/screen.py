@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from reclaim_nb.record.index import Row
 
 _FILE_WIDTH = 160
+_KERNEL_VARIABLE = "JPY_PARENT_PID"
+"""Set by jupyter_client for kernels, and so for what their cells start."""
 _KEPT_WHOLE = frozenset({"tier", "agent", "outcome", "state", "repeat", "observed", "budget"})
 
 _OUTCOMES = {
@@ -44,9 +46,12 @@ def side() -> Console:
 def _console(stream: TextIO, stderr: bool) -> Console:
     from rich.console import Console
 
+    # `!reclaim` in a notebook writes to something that calls itself a terminal and has no cursor to move.
+    notebook = _KERNEL_VARIABLE in os.environ
     # Cells, notes and cards are other people's text: none of it is markup. A file has no width to keep to.
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _FILE_WIDTH
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+    width = None if "COLUMNS" in os.environ or (stream.isatty() and not notebook) else _FILE_WIDTH
+    terminal = False if notebook else None
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width, force_terminal=terminal)
 
 
 def print_json(document: Any) -> None:

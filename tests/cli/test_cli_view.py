@@ -109,3 +109,15 @@ def test_a_view_that_breaks_leaves_the_attempt_whole(
     assert finished.reason == "agent_stopped"
     assert view.problem is not None
     assert "the screen is gone" in view.problem
+
+
+def test_in_a_notebook_nothing_moves_a_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`!reclaim` in a cell writes to a pseudo-terminal, whose escape codes a notebook shows as they are."""
+    from reclaim_nb.commands import screen
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    assert not screen.side().is_terminal and not screen.screen().is_terminal
+    monkeypatch.delenv("JPY_PARENT_PID")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert screen.side().is_terminal

@@ -24,7 +24,7 @@ SYNONYMS = {
     r"\btrials?\b": "attempt",
     r"\b(episodes?|rollouts?)\b": "attempt",
     r"\b(agent|replay)('s)? runs?\b": "attempt",
-    r"\b(one|each|every|per|a single|failed|graded|finished|which|whose) runs?\b(?! of)": "attempt",
+    r"\b(one|each|every|per|a single|failed|graded|finished|which|whose) runs?\b(?! of a)": "attempt",
     r"\b(re-?runs? of|runs? by) (an|the) agent": "attempt",
     r"\bpaper (spec|sheet|file|manifest|record|description)s?\b": "paper card",
     r"\btask cards?\b": "paper card",
