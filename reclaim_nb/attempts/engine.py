@@ -90,6 +90,7 @@ def request_from(parameters: dict[str, Any]) -> Request:
         raise AttemptError("name a paper: -p paper small/iforest-breastw (`reclaim papers list` shows all)")
     fields = {field.name for field in dataclasses.fields(Request)}
     values = {name: value for name, value in parameters.items() if name in fields and value not in (None, "")}
-    if isinstance(values.get("conditions"), str):
-        values["conditions"] = tuple(filter(None, values["conditions"].split(",")))
+    for name in ("conditions", "allow"):
+        if isinstance(values.get(name), str):
+            values[name] = tuple(filter(None, values[name].split(",")))
     return Request(**values)

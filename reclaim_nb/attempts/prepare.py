@@ -19,7 +19,8 @@ from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec, KernelFacts, packag
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.kernels.kernel import KernelConfig
-from reclaim_nb.papers.card import Device
+from reclaim_nb.kernels.network import Policy, Rules
+from reclaim_nb.papers.card import Device, PaperCard
 from reclaim_nb.papers.intake import Intake, take_in
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.paper_text import PaperText
@@ -50,7 +51,8 @@ class Request:
         batch, repeat: where the attempt stands; without a repeat the next free number.
         again: how often this repeat has been made; more than 1 after a fault of the harness.
         budget_hours, wall_clock_seconds, turns, tokens, usd, cell_seconds: limits other than the card's.
-        network: ``none`` or ``open``.
+        network: ``none``, ``allowlist`` (the card's hosts and ``allow``, by a proxy) or ``open``.
+        allow: hosts that may be reached under ``allowlist`` beside the card's.
         memory_mib, cpus, image, abandon_seconds: see :class:`KernelConfig`.
         gpus: ids separated by commas, or ``count=N``; a card whose device is gpu gets one without it.
         device_factor: H100-equivalents of one second of the device, where the table is not to be used.
@@ -75,7 +77,8 @@ class Request:
     tokens: int | None = None
     usd: str | float | None = None
     cell_seconds: float | None = None
-    network: Literal["none", "open"] = "none"
+    network: Policy = "none"
+    allow: tuple[str, ...] = ()
     memory_mib: int = 4096
     cpus: float = 0.0
     image: str = ""
@@ -115,7 +118,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
     loaded = find_paper(request.paper)
     card = loaded.card
     view = agent_view(card)
-    kernel = kernel_facts(request, card.device)
+    kernel = kernel_facts(request, card.device, card)
     limits = limits_for(
         card,
         budget_hours=_decimal(request.budget_hours, "budget_hours"),
@@ -159,14 +162,15 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
     return Prepared(folder, spec, loaded, agent, _template_cells(notebook, as_markdown(view)))
 
 
-def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:
-    """Decide where the cells run, and on which device.
+def kernel_facts(request: Request, device: Device = "cpu", card: PaperCard | None = None) -> KernelFacts:
+    """Decide where the cells run, on which device, and what they reach.
 
     Raises:
+        AttemptError: when an allow list is asked for where nothing can be kept from the network.
         KernelError: when a container is asked for and cannot be had.
     """
     kind = request.kernel
-    digest = ""
+    digest, image = "", request.image
     if kind != "local":
         from reclaim_nb.kernels.images import engine_problem, image_info, require_image
 
@@ -174,18 +178,48 @@ def kernel_facts(request: Request, device: Device = "cpu") -> KernelFacts:
             available = engine_problem() is None and image_info(request.image or None) is not None
             kind = "docker" if available else "local"
         if kind == "docker":
-            digest = require_image(request.image or None).id
+            info = require_image(request.image or None)
+            if not request.image and card is not None:
+                from reclaim_nb.kernels.paper_images import find_paper_image
+
+                if (own := find_paper_image(card.environment, info)) is not None:
+                    info, image = own, own.tag
+            digest = info.id
+    allow, block, proxy = _network(request, kind, card)
     gpus, gpu_name, factor = _gpus(request, device)
     config = KernelConfig(
         kind=kind,
-        image=request.image,
+        image=image,
         network=request.network,
+        allow=allow,
+        block=block,
         memory_mib=request.memory_mib,
         cpus=request.cpus,
         gpus=gpus,
         abandon_seconds=request.abandon_seconds,
     )
-    return KernelFacts(**config.to_json(), image_digest=digest, gpu_name=gpu_name, device_factor=str(factor))
+    facts = {"image_digest": digest, "proxy_digest": proxy, "gpu_name": gpu_name, "device_factor": str(factor)}
+    return KernelFacts(**config.to_json(), **facts)
+
+
+def _network(request: Request, kind: str, card: PaperCard | None) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return the hosts that may be reached, what is blocked, and the digest of the proxy's image."""
+    block = card.blocked if card is not None else ()
+    if request.network != "allowlist":
+        if request.allow:
+            raise AttemptError(f"hosts are allowed one by one under network=allowlist, and this is {request.network}")
+        return (), block, ""
+    if kind != "docker":
+        raise AttemptError("network=allowlist needs a container (kernel=docker): a plain process reaches everything")
+    allow = tuple(dict.fromkeys((*(card.network.allow if card is not None else ()), *request.allow)))
+    rules = Rules.of(allow, block)
+    for entry in rules.allow:
+        for port in entry.ports:
+            if (refusal := rules.refusal(entry.name.lstrip("."), port)) is not None:
+                raise AttemptError(f"{entry.name} cannot be allowed: {refusal}")
+    from reclaim_nb.kernels.network_image import require_proxy_image
+
+    return allow, block, require_proxy_image().id
 
 
 def _gpus(request: Request, device: Device) -> tuple[tuple[str, ...], str, Decimal]:

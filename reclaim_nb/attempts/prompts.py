@@ -84,6 +84,9 @@ def _where(view: AgentView, kernel: KernelFacts) -> str:
     memory = f"{kernel.memory_mib / 1024:g} GiB of memory"
     devices = f"{len(kernel.gpus)} GPU{'s' if len(kernel.gpus) != 1 else ''}" if kernel.gpus else "no GPU"
     network = "with a network" if kernel.network == "open" else "without a network"
+    if kernel.network == "allowlist":
+        hosts = ", ".join(entry.partition("=")[0] for entry in kernel.allow) or "nothing"
+        network = f"with a network that reaches only {hosts}, through the proxy that the environment names"
     paper = f" The paper's experiment ran on {_environment(view)}." if _environment(view) else ""
     return f"{place} with {memory} and {devices}, {network}. The working folder is yours.{paper}"
 

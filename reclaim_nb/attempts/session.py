@@ -17,6 +17,7 @@ from reclaim_nb.attempts.gaps import GapCounter
 from reclaim_nb.attempts.guard import Guard
 from reclaim_nb.attempts.meter import Meter, Reading, make_meter
 from reclaim_nb.attempts.model_book import ModelBook
+from reclaim_nb.attempts.network_log import NetworkLog, read_so_far
 from reclaim_nb.attempts.prompts import render_prompts
 from reclaim_nb.attempts.reasons import ENDINGS, EndReason
 from reclaim_nb.attempts.recorder import Recorder
@@ -91,6 +92,7 @@ class Session:
         self._observer = observer
         self._kernel: Kernel | None = None
         self._meter: Meter | None = None
+        self._network: NetworkLog | None = None
         self._gaps = GapCounter()
         self._requests: dict[str, str] = {}
         self._probes: dict[str, tuple[asyncio.Event, asyncio.Event]] = {}
@@ -155,6 +157,8 @@ class Session:
                 self.tick()
                 detail = await self._stop_kernel(detail)
                 self.tick()
+                if self._network is not None:
+                    self._network.finish()
             if CLOSING not in self.cells:  # a runner may have died between this cell and the end
                 self._record_cell(CLOSING, "markdown", "harness", closing_note(self, reason, detail), None)
             end = {"reason": reason, "detail": detail, "usage": self.usage(), "submission": self.submission}
@@ -166,6 +170,8 @@ class Session:
         finally:
             if self._meter is not None:
                 self._meter.close()
+            if self._network is not None:
+                self._network.close()
             self.recorder.close()
             self.notify()
         return reason
@@ -187,6 +193,8 @@ class Session:
             task.cancel()
         if self._kernel is not None:
             self._kernel.detach()
+        if self._network is not None:
+            self._network.close()
         self.recorder.close()
 
     @property
@@ -461,6 +469,8 @@ class Session:
 
     def _send(self, cell: str, source: str, timeout: float | None) -> RunningCell:
         reading = self.tick()
+        if self._network is not None:
+            self._network.look()
         limit = min(filter(None, (timeout, self.limits.cell_seconds)), default=None)
         request = self.kernel.link.execute(source)
         began = self.clock.monotonic()
@@ -469,6 +479,8 @@ class Session:
         self._requests[request] = cell
         self.running = running
         self.recorder.append("execute", {"cell": cell, "msg_id": request})
+        if self._network is not None:
+            self._network.begin(cell, running.started)
         return running
 
     def _end_cell(self, running: RunningCell, status: str, detail: str | None) -> CellResult:
@@ -477,6 +489,9 @@ class Session:
         held = self.clock.monotonic() - running.began
         charged = max(0.0, reading.charged_seconds - running.charged_before)
         gaps = self._gaps.close() + running.gaps
+        ended = self.clock.now()
+        if self._network is not None:
+            self._network.end(running.cell, running.started, ended)
         self.recorder.append(
             "cell_end",
             {
@@ -484,7 +499,7 @@ class Session:
                 "status": status,
                 "execution_count": running.execution_count,
                 "started": running.started,
-                "ended": self.clock.now(),
+                "ended": ended,
                 "held_seconds": round(held, 3),
                 "charged_seconds": round(charged, 3),
                 "messages": running.messages,
@@ -574,6 +589,11 @@ class Session:
         )
         self._began = self.clock.monotonic()
         self._tasks = [asyncio.create_task(self.guard.watch()), asyncio.create_task(self.recorder.autosave())]
+        if (watch := self.kernel.network_watch(read_so_far(self.recorder))) is not None:
+            self._network = NetworkLog(self, watch)
+            if (text := self.kernel.network_news()) is not None:
+                self._network.note(text)
+            self._tasks.append(asyncio.create_task(self._network.run()))
         self.notify()
 
 
@@ -604,7 +624,9 @@ def _kernel_config(spec: AttemptSpec) -> KernelConfig:
     return KernelConfig(
         kind=facts.kind,
         image=facts.image,
-        network="open" if facts.network == "open" and facts.kind == "docker" else "none",
+        network=facts.network if facts.kind == "docker" else "none",  # type: ignore[arg-type]
+        allow=tuple(facts.allow),
+        block=tuple(facts.block),
         memory_mib=facts.memory_mib,
         cpus=facts.cpus,
         pids=facts.pids,

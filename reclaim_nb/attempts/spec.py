@@ -36,6 +36,9 @@ class KernelFacts(BaseModel):
     image: str = ""
     image_digest: str = ""
     network: str
+    allow: list[str] = Field(default_factory=list)
+    block: list[str] = Field(default_factory=list)
+    proxy_digest: str = ""
     unsandboxed: bool
     memory_mib: int
     cpus: float

@@ -44,6 +44,14 @@ class WorkspaceKept(StrEnum):
     drop = "drop"
 
 
+class Network(StrEnum):
+    """What a container reaches."""
+
+    none = "none"
+    allowlist = "allowlist"
+    open = "open"
+
+
 def run(
     paper: Annotated[str, typer.Argument(help="suite/slug, as `reclaim papers list` shows it, or a paper folder.")],
     agent: Annotated[str, typer.Option(help="Who writes the cells: see `reclaim agents list`.")] = "replay",
@@ -72,7 +80,13 @@ def run(
     cell_seconds: Annotated[
         str | None, typer.Option(parser=positive, metavar="<number>", help="Most seconds of one cell.")
     ] = None,
-    network: Annotated[bool, typer.Option("--network", help="Give a container the network; default: none.")] = False,
+    network: Annotated[
+        Network,
+        typer.Option(help="Network of a container; allowlist: the card's hosts and those of --allow, by a proxy."),
+    ] = Network.none,
+    allow: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="Host to reach under allowlist; may be repeated.")
+    ] = None,
     memory_mib: Annotated[int, typer.Option(min=64, help="Most memory of the kernel, MiB.")] = 4096,
     cpus: Annotated[float, typer.Option(min=0, help="Most CPUs of a container; 0: all.")] = 0.0,
     gpus: Annotated[str, typer.Option(help="GPU ids of a container, separated by commas, or count=N.")] = "",
@@ -112,7 +126,8 @@ def run(
             "tokens": tokens,
             "usd": usd,
             "cell_seconds": None if cell_seconds is None else float(cell_seconds),
-            "network": "open" if network else "none",
+            "network": network.value,
+            "allow": ",".join(allow) if allow else None,
             "memory_mib": memory_mib,
             "cpus": cpus,
             "gpus": gpus or None,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reclaim_nb.commands import exits, screen
 from reclaim_nb.commands.attempt import AsJson
 from reclaim_nb.errors import KernelError
+
+if TYPE_CHECKING:
+    from reclaim_nb.kernels.paper_images import PaperImage
 
 image = typer.Typer(help="The image that container kernels run in.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -29,10 +33,23 @@ def build(
     proxy: Annotated[
         bool, typer.Option("--proxy", help="The image of the proxy that the network policy allowlist needs.")
     ] = False,
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="SUITE", help="The images of a suite's papers (or of one paper), on the kernel image."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build the kernel image, unless the engine has it from the same files already."""
+    """Build the kernel image, unless the engine has it from the same files already.
+
+    With --suite also the images of its papers: the packages of each card's environment as one more layer. Papers with
+    the same environment share an image, and one that is there is not built again. Attempts take a paper's own image
+    where it is there.
+    """
     from dataclasses import asdict
+
+    if suite is not None:
+        _build_suite(suite, base, network, force, as_json)
+        return
 
     from reclaim_nb.kernels.images import build_image
     from reclaim_nb.kernels.network_image import build_proxy_image
@@ -47,6 +64,53 @@ def build(
     else:
         size = f"{built.size_bytes / 1e6:.0f} MB"
         screen.screen().print(f"{built.tag} is up to date: {built.id[:19]}, {size}", soft_wrap=True)
+
+
+def _build_suite(suite: str, base: str | None, network: str | None, force: bool, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from reclaim_nb.kernels.images import build_image
+    from reclaim_nb.kernels.paper_images import build_paper_image
+    from reclaim_nb.papers.card import Environment
+    from reclaim_nb.papers.suite import find_paper, find_suite
+
+    cards = [find_paper(suite)] if "/" in suite and not Path(suite).is_dir() else list(find_suite(suite))
+    side, console = screen.side(), screen.screen()
+
+    def follow(line: str) -> None:
+        side.print(screen.one_line(line), style="dim", soft_wrap=True)
+
+    kernel = build_image(None, base, network, follow)
+    done: dict[Environment, PaperImage] = {}
+    rows, failed = [], 0
+    for number, loaded in enumerate(cards, start=1):
+        environment = Environment(packages=loaded.card.environment.packages)
+        known = environment in done
+        made = done.get(environment) or build_paper_image(environment, kernel, network, follow, force=force)
+        done[environment] = made
+        failed += made.problem is not None
+        if made.problem is not None:
+            text = f"failed: {made.problem}"
+        elif made.info is None:
+            text = f"needs nothing beyond {kernel.tag}"
+        else:
+            how = "built" if made.built and not known else "is there"
+            text = f"{made.info.tag} {how}: {made.info.id[:19]}, {made.info.size_bytes / 1e6:.0f} MB"
+        left_out = f" (no requirements: {', '.join(made.left_out)})" if made.left_out else ""
+        rows.append({"paper": loaded.name, "image": asdict(made.info) if made.info else None, **_told(made)})
+        if not as_json:
+            console.print(f"[{number}/{len(cards)}] {loaded.name}: {text}{left_out}", soft_wrap=True, markup=False)
+    images = len({made.info.id for made in done.values() if made.info is not None})
+    if as_json:
+        screen.print_json({"kernel": asdict(kernel), "papers": rows, "images": images, "failed": failed})
+    else:
+        console.print(f"{len(cards)} papers, {images} images beside {kernel.tag}, {failed} failed", soft_wrap=True)
+    if failed:
+        raise typer.Exit(exits.INFRASTRUCTURE)
+
+
+def _told(made: PaperImage) -> dict[str, object]:
+    return {"built": made.built, "left_out": list(made.left_out), "problem": made.problem}
 
 
 def clean(

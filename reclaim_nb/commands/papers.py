@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, screen
-from reclaim_nb.commands.attempt import AsJson
+from reclaim_nb.commands.attempt import AsJson, KernelKind, Network
 
 if TYPE_CHECKING:
     from reclaim_nb.papers.loading import LoadedCard
@@ -158,6 +158,129 @@ def check(
         console.print(f"\n{errors} errors, {len(findings) - errors} warnings and notes")
     if errors:
         raise typer.Exit(exits.ERROR)
+
+
+@papers.command("probe")
+def probe(
+    what: Annotated[list[str], typer.Argument(help="Suites, papers or their folders.")],
+    again: Annotated[bool, typer.Option("--again", help="Ask also what was answered lately.")] = False,
+    days: Annotated[float, typer.Option(min=0, help="Days for which an answer is not asked for again.")] = 7.0,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the network whether code, commit, data and weights are there, and whether the paper prints the value.
+
+    One request a second to a host, waits that a server asks for, answers kept for a week. The dated record of each
+    paper lies in the cache ($RECLAIM_CACHE, else ~/.cache/reclaim). Exit code 1: something is missing, gated or not
+    what the card says.
+    """
+    from reclaim_nb.papers.fetch_cache import Cache
+    from reclaim_nb.papers.fetch_web import Web
+    from reclaim_nb.papers.probe import probe_paper
+    from reclaim_nb.papers.suite import find_paper, load_suite
+
+    places = [_place(name) for name in what]
+    cards = [
+        loaded
+        for path in places
+        for loaded in (
+            [find_paper(str(path))] if path.is_file() or (path / "paper.yaml").exists() else load_suite(path)
+        )
+    ]
+    side, console, cache, web = screen.side(), screen.screen(), Cache.default(), Web()
+    records = []
+    try:
+        for loaded in cards:
+            record = probe_paper(
+                loaded,
+                cache=cache,
+                web=web,
+                again=again,
+                days=days,
+                progress=lambda line: side.print(screen.one_line(line), style="dim", soft_wrap=True),
+            )
+            records.append(record)
+            if not as_json:
+                console.print(f"{record.paper}, {record.time}: {cache.probe_file(record.paper)}", soft_wrap=True)
+                for one in record.answers:
+                    console.print(f"  {one.state:<9} {one.what}: {screen.one_line(one.text)}", soft_wrap=True)
+    finally:
+        web.close()
+    faults = sum(len(record.faults) for record in records)
+    if as_json:
+        screen.print_json(
+            {"records": [one.model_dump(mode="json", by_alias=True) for one in records], "faults": faults}
+        )
+    else:
+        unclear = sum(one.state == "unclear" for record in records for one in record.answers)
+        console.print(f"\n{len(records)} papers, {faults} faults, {unclear} answers unclear", soft_wrap=True)
+    if faults:
+        raise typer.Exit(exits.ERROR)
+
+
+@papers.command("gold")
+def gold(
+    paper: Annotated[str, typer.Argument(help="suite/slug, or a paper folder.")],
+    notebook: Annotated[
+        Path | None, typer.Option("--from", help="Reference notebook; default: solution.ipynb beside the card.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often it is replayed; spread is told of two or more.")] = 1,
+    kernel: Annotated[KernelKind, typer.Option(help="Where it is replayed.")] = KernelKind.docker,
+    network: Annotated[Network, typer.Option(help="Network of the container.")] = Network.none,
+    allow: Annotated[list[str] | None, typer.Option(metavar="HOST", help="Host to reach under allowlist.")] = None,
+    cpus: Annotated[float, typer.Option(min=0, help="Most CPUs of a container; 0: all.")] = 0.0,
+    memory_mib: Annotated[int, typer.Option(min=64, help="Most memory of the kernel, MiB.")] = 4096,
+    runs: Annotated[Path, typer.Option(help="Folder of all attempts.")] = Path("runs"),
+    out: Annotated[Path | None, typer.Option(help="Write the record here as YAML, and leave the card alone.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of a gold run that is there.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a reference notebook in the paper's container and write what comes out onto the card.
+
+    A value outside the published bar makes the card broken, with that as the reason. The suite's manifest is brought up
+    to date.
+    """
+    from reclaim_nb.commands import running
+    from reclaim_nb.errors import CardError
+    from reclaim_nb.grading.gold import gold_of
+    from reclaim_nb.papers.gold import enter_gold, gold_document, outside_the_bar
+    from reclaim_nb.papers.suite import dump_yaml, find_paper
+
+    loaded = find_paper(paper)
+    source = notebook or loaded.path.parent / "solution.ipynb"
+    if out is None and loaded.card.gold is not None and not replace:
+        raise CardError(f"{loaded.path}: the card has a gold run already; take its place with --replace, or use --out")
+    given = {
+        "paper": paper,
+        "agent": "replay",
+        "options": {"notebook": str(source)},
+        "kernel": kernel.value,
+        "network": network.value,
+        "allow": ",".join(allow) if allow else None,
+        "cpus": cpus,
+        "memory_mib": memory_mib,
+        "runs": str(runs),
+        "batch": "gold",
+    }
+    folders = [running.make_attempt(given, f"replay {turn + 1} of {repeats}") for turn in range(repeats)]
+    made = gold_of(folders, loaded.card, source)
+    document = dump_yaml({"gold": gold_document(made)})
+    if out is not None:
+        out.write_text(document, "utf-8")
+        path, broken = out, outside_the_bar(loaded.card, made)
+    else:
+        entered = enter_gold(loaded, made, replace=replace)
+        path, broken = entered.path, entered.broken
+    if as_json:
+        facts = made.model_dump(mode="json")
+        screen.print_json({"paper": loaded.name, "gold": facts, "path": path, "broken": broken})
+        return
+    typer.echo(document, nl=False)
+    console = screen.screen()
+    console.print(f"written to {path}", soft_wrap=True)
+    if broken is not None:
+        console.print(f"the card is broken: {screen.one_line(broken)}", soft_wrap=True)
 
 
 def _place(name: str) -> Path:

@@ -16,7 +16,7 @@ from traitlets import Enum, Float, Int, List, Unicode
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import Box
 from reclaim_nb.kernels.network import Rules
-from reclaim_nb.kernels.network_sidecar import Sidecar, remove_sidecar, start_sidecar
+from reclaim_nb.kernels.network_sidecar import Sidecar, WayOut, remove_sidecar, revive_sidecar, start_sidecar
 from reclaim_nb.kernels.owner import Owner, process_start
 from reclaim_nb.kernels.provisioner import MIB, BoxProvisioner, Death, kill_those_younger, user_of_box
 
@@ -25,6 +25,10 @@ WORK = "/work"
 RELEASE = "/release"
 REMOVAL_SECONDS = 15.0
 """How long an engine that is busy with a container is asked again to remove it."""
+IPV6 = Path("/proc/sys/net/ipv6")
+
+# Without any address of IPv6 a stack counts no tries; with the one of its own loop it does, and reaches nobody else.
+_COUNT_IPV6 = {"net.ipv6.conf.lo.disable_ipv6": "0"}
 
 
 class DockerProvisioner(BoxProvisioner):
@@ -50,6 +54,12 @@ class DockerProvisioner(BoxProvisioner):
 
     kind = "docker"
     unsandboxed = False
+
+    proxy: Sidecar | None = None
+    """The way out of a kernel under allowlist."""
+
+    proxy_news: str | None = None
+    """What became of the proxy while no runner was there."""
 
     _container: str | None = None
     _engine: Any = None
@@ -91,13 +101,14 @@ class DockerProvisioner(BoxProvisioner):
         if self.release:
             binds[str(Path(self.release).resolve())] = {"bind": RELEASE, "mode": "ro"}
         labels = self._labels()
-        proxy = self._start_proxy(api, labels, (uid, gid)) if self.network == "allowlist" else None
+        self.proxy = proxy = self._start_proxy(api, labels, (uid, gid)) if self.network == "allowlist" else None
         owner = f"uid={uid},gid={gid}"
         host = api.create_host_config(
             binds=binds,
             network_mode=proxy.network if proxy else {"none": "none", "open": "bridge"}[self.network],
             # Without a server of its own the engine would ask the host's on behalf of a box that must reach nobody.
             dns=[proxy.address] if proxy else None,
+            sysctls=_COUNT_IPV6 if proxy and IPV6.exists() else None,
             read_only=True,
             tmpfs={
                 "/tmp": f"rw,exec,nosuid,nodev,size={self.tmp_mib}m,mode=1777",
@@ -146,15 +157,14 @@ class DockerProvisioner(BoxProvisioner):
     def _start_proxy(self, api: Any, labels: dict[str, str], user: tuple[int, int]) -> Sidecar:
         assert self.box is not None
         self.box.describe(kind="docker", container=None, attempt=self.attempt_id)
-        return start_sidecar(
-            api,
-            self.box,
-            Rules.of(self.allow, self.block),
-            labels=labels,
-            user=user,
-            abandon_seconds=self.abandon_seconds,
-            egress=self.egress,
-        )
+        return start_sidecar(api, self.box, self._way_out(labels, user))
+
+    def _way_out(self, labels: dict[str, str], user: tuple[int, int]) -> WayOut:
+        return WayOut(Rules.of(self.allow, self.block), labels, user, self.abandon_seconds, self.egress)
+
+    def proxy_problem(self) -> str | None:
+        """Return what ended the proxy, None while it lives or where there is none."""
+        return None if self.proxy is None else self.proxy.problem(self._api())
 
     def _look(self) -> None:
         assert self._container is not None
@@ -232,18 +242,32 @@ class DockerProvisioner(BoxProvisioner):
 
     async def get_provisioner_info(self) -> dict[str, Any]:
         network = {"network": self.network, "allow": list(self.allow), "block": list(self.block)}
+        network |= {"egress": self.egress, "proxy": self.proxy.address if self.proxy else None}
         return {**await super().get_provisioner_info(), "container": self._container, **network}
 
     async def load_provisioner_info(self, provisioner_info: dict[str, Any]) -> None:
         await super().load_provisioner_info(provisioner_info)
         self._container = provisioner_info["container"]
-        for name in ("network", "allow", "block"):
+        for name in ("network", "allow", "block", "egress"):
             if name in provisioner_info:
                 setattr(self, name, provisioner_info[name])
         if await asyncio.to_thread(self._poll) is not None:
             text = self.death.text if self.death else ""
             raise KernelError(f"the container of this attempt does not run any more: {text}")
         await asyncio.to_thread(self._look)
+        if self.network == "allowlist":
+            await asyncio.to_thread(self._find_proxy, str(provisioner_info.get("proxy") or ""))
+
+    def _find_proxy(self, address: str) -> None:
+        assert self.box is not None
+        try:
+            self.proxy, revived = revive_sidecar(
+                self._api(), self.box, self._way_out(self._labels(), user_of_box()), address
+            )
+        except KernelError as problem:
+            self.proxy_news = f"the proxy was gone and could not be brought back: {problem}; nothing can be reached"
+        else:
+            self.proxy_news = "the proxy had ended and was started again" if revived else None
 
     def last_words(self) -> str:
         """Return the end of what the container wrote outside Jupyter, for error messages."""
@@ -280,6 +304,10 @@ class DockerProvisioner(BoxProvisioner):
     def kill_younger(self, seconds: float) -> int:
         """Kill what began in the last ``seconds``. Nothing inside is asked: the host's own process table decides."""
         return kill_those_younger(self._family(), seconds)
+
+    def living_pid(self) -> int | None:
+        """Return the host pid of the box's first process, None once that process is gone."""
+        return self._init_pid if self._seen_alive() else None
 
     def _seen_alive(self) -> bool:
         """The box's first process is in this machine's process table, and is still that process."""

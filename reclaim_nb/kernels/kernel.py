@@ -15,6 +15,8 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.link import KernelLink, Message
+from reclaim_nb.kernels.network import Policy, Rules
+from reclaim_nb.kernels.network_watch import NetworkWatch
 from reclaim_nb.kernels.provisioner import BoxProvisioner, Death
 
 START_SECONDS = 60.0
@@ -27,7 +29,9 @@ class KernelConfig:
     Attributes:
         kind: ``docker`` or ``local``.
         image: container image; empty: the package's own.
-        network: ``none`` or ``open``; a local kernel cannot be cut off and records ``open``.
+        network: ``none``, ``allowlist`` or ``open``; a local kernel cannot be cut off and records ``open``.
+        allow: hosts that may be reached under ``allowlist``.
+        block: addresses whose hosts are not reached although they are listed.
         memory_mib: most memory, MiB.
         cpus: most CPUs; 0: all.
         pids: most processes and threads.
@@ -38,7 +42,9 @@ class KernelConfig:
 
     kind: Literal["docker", "local"] = "docker"
     image: str = ""
-    network: Literal["none", "open"] = "none"
+    network: Policy = "none"
+    allow: tuple[str, ...] = ()
+    block: tuple[str, ...] = ()
     memory_mib: int = 4096
     cpus: float = 0.0
     pids: int = 512
@@ -61,13 +67,14 @@ class KernelConfig:
         }
         if self.kind == "docker":
             traits |= {"image": self.image, "network": self.network, "cpus": self.cpus}
+            traits |= {"allow": list(self.allow), "block": list(self.block)}
         return traits | self.options
 
     def to_json(self) -> dict[str, Any]:
         network = "open" if self.kind == "local" else self.network
         return {
             **asdict(self),
-            "gpus": list(self.gpus),
+            **{name: list(getattr(self, name)) for name in ("gpus", "allow", "block")},
             "name": self.name,
             "network": network,
             "unsandboxed": self.kind == "local",
@@ -230,6 +237,26 @@ class Kernel:
     def cpu_seconds(self) -> float:
         """Return the CPU seconds that everything in the box has used so far."""
         return self._provisioner.cpu_seconds() or 0.0
+
+    def network_watch(self, before: dict[str, int]) -> NetworkWatch | None:
+        """Return what reads along at the kernel's proxy, None where it has none.
+
+        Args:
+            before: how far another process has read.
+        """
+        provisioner: Any = self._provisioner
+        if getattr(provisioner, "network", "none") != "allowlist" or provisioner.box is None:
+            return None
+        rules, proxy = Rules.of(provisioner.allow, provisioner.block), provisioner.proxy
+        address = proxy.address if proxy is not None else ""
+        return NetworkWatch(
+            provisioner.box.path, rules, address, provisioner.living_pid, provisioner.proxy_problem, before
+        )
+
+    def network_news(self) -> str | None:
+        """Return what became of the proxy when this kernel was taken over, None where there is nothing to say."""
+        news: str | None = getattr(self._provisioner, "proxy_news", None)
+        return news
 
     async def stop(self, grace: float = 1.0) -> None:
         """Ask the kernel to end, then end it, then remove its box."""

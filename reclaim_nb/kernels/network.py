@@ -238,13 +238,30 @@ def waiting_connections(table: str) -> set[tuple[str, int]]:
     Returns:
         Address and port of every connection in the state SYN_SENT.
     """
-    found = set()
-    for line in table.splitlines()[1:]:
-        fields = line.split()
-        if len(fields) > 3 and fields[3] == "02":
-            address, _, port = fields[2].partition(":")
-            found.add((_address(address), int(port, 16)))
-    return found
+    return _far_ends(table, "02")
+
+
+def connected_datagrams(table: str) -> set[tuple[str, int]]:
+    """Return the far ends of sockets without connections that a program has fixed to one.
+
+    Args:
+        table: text of ``/proc/<pid>/net/udp`` or ``udp6``.
+    """
+    return _far_ends(table, "01")
+
+
+def counter(table: str, *name: str) -> int:
+    """Return a counter of a network stack, 0 where it is not there.
+
+    Args:
+        table: text of ``/proc/<pid>/net/snmp``, where a counter has a group and a name, or ``snmp6``, where it has one.
+    """
+    if len(name) == 1:
+        pairs = (line.split() for line in table.splitlines())
+        return next((int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] == name[0]), 0)
+    group, field = name
+    rows = [line.split()[1:] for line in table.splitlines() if line.startswith(f"{group}:")]
+    return int(dict(zip(*rows, strict=False)).get(field, 0)) if len(rows) == 2 else 0
 
 
 def _target(method: str, url: str) -> tuple[str, int, str | None]:
@@ -255,6 +272,16 @@ def _target(method: str, url: str) -> tuple[str, int, str | None]:
     port_there = parts.port or {"https": 443, "ftp": 21}.get(parts.scheme, 80)
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     return (parts.hostname or "").lower(), port_there, path[:LONGEST_ADDRESS]
+
+
+def _far_ends(table: str, state: str) -> set[tuple[str, int]]:
+    found = set()
+    for line in table.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 3 and fields[3] == state:
+            address, _, port = fields[2].partition(":")
+            found.add((_address(address), int(port, 16)))
+    return found
 
 
 def _address(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.box import Box
 from reclaim_nb.kernels.network import PROXY_PORT, Rules, dnsmasq_config, squid_config
+from reclaim_nb.kernels.owner import process_start
 
 PROXY = "org.reclaim.proxy"
 """Label of sidecars and their networks; ``org.reclaim.box`` says whose they are."""
@@ -39,11 +41,14 @@ class Sidecar:
         network: id of the internal network, which the kernel joins.
         container: id of the proxy's container.
         address: the proxy's address in that network.
+        pid: host pid of its first process; ``started`` tells it from a later one.
     """
 
     network: str
     container: str
     address: str
+    pid: int = 0
+    started: str = ""
 
     @property
     def url(self) -> str:
@@ -56,63 +61,132 @@ class Sidecar:
         upper = {"HTTP_PROXY": self.url, "HTTPS_PROXY": self.url, "NO_PROXY": here}
         return {**upper, **{name.lower(): value for name, value in upper.items()}}
 
+    def problem(self, api: Any) -> str | None:
+        """Say what ended it, None while it lives."""
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        if self.pid and process_start(self.pid) == self.started:
+            return None
+        try:
+            state = api.inspect_container(self.container)["State"]
+        except (DockerException, RequestException):
+            return "the proxy was removed from outside"
+        if state["Running"]:
+            return None
+        memory = ", because its memory ran out" if state.get("OOMKilled") else ""
+        return f"the proxy has ended with exit code {state.get('ExitCode')}{memory}"
+
+
+@dataclass(frozen=True)
+class WayOut:
+    """What a proxy is started with.
+
+    Attributes:
+        rules: what may be reached.
+        labels: who it belongs to.
+        user: uid and gid it runs as.
+        abandon_seconds: seconds without a runner after which it ends itself.
+        egress: the engine's network that leads out.
+    """
+
+    rules: Rules
+    labels: dict[str, str]
+    user: tuple[int, int]
+    abandon_seconds: float
+    egress: str
+
 
 def log_folder(box: Path) -> Path:
     """Return the folder that a box's proxy writes its logs into."""
     return box / "n" / "log"
 
 
-def start_sidecar(
-    api: Any,
-    box: Box,
-    rules: Rules,
-    *,
-    labels: dict[str, str],
-    user: tuple[int, int],
-    abandon_seconds: float,
-    egress: str,
-) -> Sidecar:
+def start_sidecar(api: Any, box: Box, way: WayOut) -> Sidecar:
     """Start a proxy for one kernel and wait until it takes requests.
 
     Args:
         api: low-level client of the engine.
         box: the kernel's private folder; configuration and logs lie in it, where the kernel does not see them.
-        rules: what may be reached.
-        labels: who it belongs to.
-        user: uid and gid it runs as.
-        abandon_seconds: seconds without a runner after which it ends itself.
-        egress: the engine's network that leads out.
+        way: what it is started with.
 
     Raises:
         KernelError: it cannot be started; nothing of it is then left.
     """
+    remove_sidecar(api, box.path)
+    try:
+        with _explained():
+            network = _create_network(api, box, {**way.labels, PROXY: "1"})
+            return _run_in(api, box, way, network)
+    except BaseException:
+        remove_sidecar(api, box.path)
+        raise
+
+
+def revive_sidecar(api: Any, box: Box, way: WayOut, address: str) -> tuple[Sidecar, bool]:
+    """Find the proxy of a kernel that runs, and start it again where it has ended.
+
+    Args:
+        api, box, way: see :func:`start_sidecar`.
+        address: the address that the kernel knows it by.
+
+    Returns:
+        The proxy, and whether it had to be started again.
+
+    Raises:
+        KernelError: it cannot be brought back under its address.
+    """
+    mine = {"label": [PROXY, f"{BOX}={box.path}"]}
+    with _explained():
+        networks = api.networks(filters=mine)
+        if not networks:
+            raise KernelError("its network is gone")
+        network, revived = networks[0]["Id"], False
+        containers = api.containers(all=True, filters=mine)
+        running = [one["Id"] for one in containers if one["State"] == "running"]
+        if running:
+            found = _described(api, running[0], network)
+        else:
+            for one in containers:
+                _unless_gone(lambda identity=one["Id"]: api.remove_container(identity, force=True, v=True))
+            found, revived = _run_in(api, box, way, network), True
+        if found.address != address:
+            raise KernelError(f"the kernel knows it as {address}, and it is {found.address} now")
+        return found, revived
+
+
+def _run_in(api: Any, box: Box, way: WayOut, network: str) -> Sidecar:
+    subnet = api.inspect_network(network)["IPAM"]["Config"][0]["Subnet"]
+    _write_config(box, way.rules, subnet, way.user)
+    logs = log_folder(box.path)
+    before = _marks(logs)
+    container = _create_container(api, box, way)
+    api.connect_container_to_network(container, network)
+    api.start(container)
+    _wait_until_ready(api, container, logs, before)
+    return _described(api, container, network)
+
+
+def _described(api: Any, container: str, network: str) -> Sidecar:
+    facts = api.inspect_container(container)
+    networks = facts["NetworkSettings"]["Networks"].values()
+    address = next((one["IPAddress"] for one in networks if one["NetworkID"] == network), "")
+    pid = int(facts["State"].get("Pid") or 0)
+    return Sidecar(network, container, address, pid, process_start(pid) or "")
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
     from docker.errors import APIError, ImageNotFound
 
     from reclaim_nb.kernels.network_image import proxy_image
 
-    image = proxy_image()
-    labels = {**labels, PROXY: "1"}
-    remove_sidecar(api, box.path)
     try:
-        network = _create_network(api, box, labels)
-        subnet = api.inspect_network(network)["IPAM"]["Config"][0]["Subnet"]
-        _write_config(box, rules, subnet, user)
-        container = _create_container(api, image, box, rules, labels, user, abandon_seconds, egress)
-        api.connect_container_to_network(container, network)
-        api.start(container)
-        _wait_until_ready(api, container, log_folder(box.path))
-        networks = api.inspect_container(container)["NetworkSettings"]["Networks"].values()
-        address = next(one["IPAddress"] for one in networks if one["NetworkID"] == network)
-        return Sidecar(network, container, address)
+        yield
     except ImageNotFound as problem:
-        remove_sidecar(api, box.path)
-        raise KernelError(f"the image {image} is not here: run `reclaim image build --proxy`") from problem
+        raise KernelError(f"the image {proxy_image()} is not here: run `reclaim image build --proxy`") from problem
     except APIError as problem:
-        remove_sidecar(api, box.path)
         raise KernelError(_explain(str(problem.explanation))) from problem
-    except BaseException:
-        remove_sidecar(api, box.path)
-        raise
 
 
 def remove_sidecar(api: Any, box: Path) -> None:
@@ -180,17 +254,10 @@ def _write_config(box: Box, rules: Rules, subnet: str, user: tuple[int, int]) ->
             os.chown(file, *user)
 
 
-def _create_container(
-    api: Any,
-    image: str,
-    box: Box,
-    rules: Rules,
-    labels: dict[str, str],
-    user: tuple[int, int],
-    abandon_seconds: float,
-    egress: str,
-) -> str:
+def _create_container(api: Any, box: Box, way: WayOut) -> str:
     from docker.types import Ulimit
+
+    from reclaim_nb.kernels.network_image import proxy_image
 
     host = api.create_host_config(
         binds={
@@ -199,8 +266,8 @@ def _create_container(
             # This file alone: beside it lies the key of the kernel's connection.
             str(box.heartbeat): {"bind": "/given/heartbeat", "mode": "ro"},
         },
-        network_mode=egress,
-        extra_hosts={entry.name: entry.address for entry in rules.allow if entry.address},
+        network_mode=way.egress,
+        extra_hosts={entry.name: entry.address for entry in way.rules.allow if entry.address},
         read_only=True,
         tmpfs={"/tmp": "rw,noexec,nosuid,nodev,size=16m", "/run": "rw,noexec,nosuid,nodev,size=4m,mode=1777"},
         cap_drop=["ALL"],
@@ -214,20 +281,26 @@ def _create_container(
         log_config={"Type": "json-file", "Config": {"max-size": "1m", "max-file": "1"}},
     )
     made = api.create_container(
-        image,
+        proxy_image(),
         host_config=host,
-        user=f"{user[0]}:{user[1]}",
-        labels=labels,
+        user=f"{way.user[0]}:{way.user[1]}",
+        labels={**way.labels, PROXY: "1"},
         hostname="proxy",
-        environment={"RECLAIM_ABANDON_SECONDS": str(abandon_seconds)},
+        environment={"RECLAIM_ABANDON_SECONDS": str(way.abandon_seconds)},
     )
     return str(made["Id"])
 
 
-def _wait_until_ready(api: Any, container: str, logs: Path) -> None:
+def _marks(logs: Path) -> tuple[int, int]:
+    """Return how often squid and dnsmasq have said in their logs that they are ready."""
+    squid = _text(logs / "squid.log").count("Accepting HTTP Socket connections")
+    return squid, _text(logs / "names.log").count(": started, version")
+
+
+def _wait_until_ready(api: Any, container: str, logs: Path, before: tuple[int, int]) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
-        if "Accepting HTTP Socket connections" in _text(logs / "squid.log") and "started" in _text(logs / "names.log"):
+        if all(now > then for now, then in zip(_marks(logs), before, strict=True)):
             return
         state = api.inspect_container(container)["State"]
         if not state["Running"]:

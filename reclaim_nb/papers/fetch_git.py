@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +68,37 @@ def head_of(url: str) -> str:
     if not listed or not _FULL.match(listed[0]):
         raise FetchError(f"{url}: the repository has no default branch")
     return listed[0]
+
+
+def has_commit(url: str, commit: str) -> bool | None:
+    """Tell whether a repository has a commit, without fetching its files.
+
+    Args:
+        url: address of the repository.
+        commit: its hash, in full or its first digits.
+
+    Returns:
+        None where a server tells of no such commit: the digits are few, or it hands out branches and tags only.
+
+    Raises:
+        FetchError: the repository cannot be asked.
+    """
+    heads = [line.split()[0] for line in _git(url, "ls-remote", url).splitlines() if line]
+    if any(head.startswith(commit) for head in heads):
+        return True
+    if not _FULL.match(commit):
+        return None
+    with tempfile.TemporaryDirectory(prefix="reclaim-probe-") as folder:
+        _git(url, "init", "--quiet", "--template=", "--bare", folder)
+        try:
+            _git(url, "-C", folder, "fetch", "--quiet", "--no-tags", "--depth", "1", "--filter=tree:0", url, commit)
+        except FetchError as problem:
+            if "unadvertised object" in str(problem):
+                return None
+            if re.search(r"not our ref|no such remote ref|couldn't find remote ref", str(problem)):
+                return False
+            raise
+    return True
 
 
 def _bring(url: str, commit: str | None, repository: Path) -> str:

@@ -52,6 +52,14 @@ def hub_headers() -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+def hub_token_headers() -> dict[str, str]:
+    """Return what :func:`hub_headers` does, and none where huggingface_hub is not installed."""
+    try:
+        return hub_headers()
+    except FetchError:
+        return {}
+
+
 def list_hub(repository: HubRepository) -> HubListing:
     """List a repository of the hub.
 

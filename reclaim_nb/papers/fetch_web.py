@@ -24,6 +24,8 @@ CONTACT_VARIABLE = "RECLAIM_CONTACT"
 BUSY = frozenset({429, 502, 503, 504})
 """Answers that may be another one a little later."""
 
+_NO_HEAD = frozenset({400, 403, 404, 405, 501})
+
 # Of a connection that breaks at most this much is lost, for a piece is only handed on when it is whole.
 _CHUNK = 64 * 1024
 _NETWORK = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
@@ -51,6 +53,15 @@ class Manners:
     def user_agent(self) -> str:
         """What the requests call themselves."""
         return f"reclaim-nb/{__version__}" + (f" (+{self.contact})" if self.contact else "")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look at an address showed: status, address after redirects, and bytes where the server says."""
+
+    status: int
+    url: str
+    size: int | None
 
 
 def contact() -> str:
@@ -89,6 +100,19 @@ class Web:
             except _NETWORK as problem:
                 raise FetchError(f"{url}: the answer broke off: {_why(problem)}; try again later") from problem
             return answer
+
+    def look(self, url: str) -> Seen:
+        """Look whether something is at an address without fetching it; redirects are followed.
+
+        Raises:
+            FetchError: as :meth:`get`.
+        """
+        with self._answer("HEAD", url, {}) as answer:
+            if answer.status_code not in _NO_HEAD:
+                return _seen(answer)
+        # Some servers refuse this question and answer the other; of its body nothing is read.
+        with self._answer("GET", url, {"Range": "bytes=0-0"}) as answer:
+            return _seen(answer)
 
     def download(
         self,
@@ -217,6 +241,11 @@ class Web:
         if left > 0:
             self._sleep(left)
         self._next[host] = max(now, self._next.get(host, 0.0)) + self.manners.pause_seconds
+
+
+def _seen(answer: requests.Response) -> Seen:
+    _, total = _range(answer)
+    return Seen(answer.status_code, answer.url, total if answer.status_code in (200, 206) else None)
 
 
 def refusal(answer: requests.Response) -> str:

@@ -143,7 +143,7 @@ def write_manifest(folder: Path, *, title: str | None = None, description: str |
     document["cards"] = {c.path.relative_to(folder).as_posix(): c.sha256 for c in suite.cards}
     path = folder / MANIFEST
     partial = path.with_suffix(".yaml.partial")
-    partial.write_text(_dump(document), encoding="utf-8")
+    partial.write_text(dump_yaml(document), encoding="utf-8")
     partial.replace(path)
     return path
 
@@ -152,12 +152,16 @@ class _Dumper(yaml.SafeDumper):
     """YAML writer that prints a decimal as its own digits."""
 
 
-_Dumper.add_representer(
-    Decimal, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", format_decimal(value))
-)
+def _represent(dumper: yaml.SafeDumper, value: Decimal) -> yaml.ScalarNode:
+    text = format_decimal(value)
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{'float' if '.' in text else 'int'}", text)
 
 
-def _dump(document: dict[str, object]) -> str:
+_Dumper.add_representer(Decimal, _represent)
+
+
+def dump_yaml(document: dict[str, object]) -> str:
+    """Return a document as YAML, decimals with their own digits."""
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

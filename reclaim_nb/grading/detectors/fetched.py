@@ -61,7 +61,7 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
                 if _REPOSITORY.match(word):
                     found.append(_fetched(command.cell, command.text, word, own, command.program))
     for entry in evidence.network:
-        address = f"{entry.get('host', '')}{entry.get('path', '')}"
+        address = f"{entry.get('host') or ''}{entry.get('path') or ''}"
         if entry.get("status") in (403, 404, "denied", "refused") or entry.get("allowed") is False:
             continue
         for repository in _CODE_HOST.findall(address):
