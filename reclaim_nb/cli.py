@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from reclaim_nb.commands import agents, analysis, attempt, batch, demo, exits, machine, papers, record
+from reclaim_nb.commands import agents, analysis, attempt, batch, demo, exits, machine, papers, rebuild, record
 
 app = typer.Typer(
     name="reclaim",
@@ -34,6 +34,7 @@ app.command(short_help="Report on attempts: notebook, page, tables, figures.")(a
 app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
 app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
+app.add_typer(rebuild.rebuild, name="rebuild", short_help="A new suite from a new conference, step by step.")
 app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
 app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
 app.command(short_help="Remove what dead runners left behind.")(machine.clean)

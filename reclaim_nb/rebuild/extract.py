@@ -7,7 +7,8 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -171,6 +172,9 @@ class Reader:
     def __init__(self, service: Service, redactor: Redactor | None = None) -> None:
         self._service = service
         self._redactor = redactor or Redactor.of_environment()
+        # The client belongs to one event loop; a notebook's own loop is running already, so it has a thread of its own.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reader")
+        self._loop = asyncio.Runner()
         folder = data_folder("templates") / "prompts" / "rebuild"
         self._prompts = {name: (folder / f"{name}.md").read_text("utf-8") for name in ("system", "extract", "again")}
 
@@ -197,9 +201,12 @@ class Reader:
         file = folder.file(paper, f"said.{number}")
         kept = read_json(file)
         if kept is None or kept["key"] != key:
-            kept = asyncio.run(self._ask(key, title, text, places(reading)))
+            kept = self._wait(self._ask(key, title, text, places(reading)))
             folder.put(file, kept)
         return Extraction.model_validate(kept["taken"]) if kept["taken"] is not None else None
+
+    def _wait(self, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+        return self._thread.submit(self._loop.run, work).result()
 
     async def _ask(self, key: str, title: str, text: str, there: dict[str, str]) -> dict[str, Any]:
         conversation = Conversation(self._redactor)

@@ -14,12 +14,12 @@ from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.frozen import seal_of
 from reclaim_nb.papers.loading import CARD_FILE, read_yaml
 from reclaim_nb.papers.suite import MANIFEST, dump_yaml, load_suite
-from reclaim_nb.record.files import sync_folder
 from reclaim_nb.rebuild import folder as disk
 from reclaim_nb.rebuild.ask import probe_candidates
 from reclaim_nb.rebuild.folder import Folder, Later, RebuildError
 from reclaim_nb.rebuild.review import Final, chosen, final
 from reclaim_nb.rebuild.services import GITHUB, Services
+from reclaim_nb.record.files import sync_folder
 
 ERRATA = "errata.md"
 

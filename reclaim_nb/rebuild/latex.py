@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -60,12 +61,12 @@ def unpack(content: bytes) -> dict[str, str]:
     try:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             return dict(_members(archive))
-    except tarfile.ReadError:
-        pass
+    except (tarfile.TarError, OSError, EOFError, zlib.error):
+        pass  # no archive: a single file, or damaged
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
             single = file.read(MOST_BYTES + 1)
-    except (OSError, EOFError) as problem:
+    except (OSError, EOFError, zlib.error) as problem:
         raise ReclaimError(f"the e-print is neither tar, gzip nor PDF: {problem}") from None
     if len(single) > MOST_BYTES:
         raise ReclaimError(f"the e-print has more than {MOST_BYTES} bytes of text")
