@@ -45,6 +45,9 @@ image: $(VENV)/.installed  ## the image that container kernels run in
 docs/criteria.md: $(VENV)/.installed $(wildcard papers/neurips2025/*.yaml)  ## the table of published and strict criteria
 	$(BIN)/python -m reclaim_nb.papers.overview $@
 
+docs/rebuild-selftest.md: $(VENV)/.installed-dev $(wildcard papers/neurips2025/*.yaml)  ## the published hundred under the rules of a rebuild
+	$(BIN)/python -m reclaim_nb.rebuild.published $@
+
 PINS := templates/containers/constraints.txt
 
 image-pins: $(VENV)/.installed  ## take the newest versions that the image's requirements allow, and pin them

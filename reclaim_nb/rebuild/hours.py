@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any, Literal
 
 from reclaim_nb.attempts.devices import H100_TFLOPS, factor_of
@@ -102,6 +103,7 @@ class Granted:
     refusal: str | None = None
 
 
+@cache
 def _registry() -> Any:
     import pint
 

@@ -262,8 +262,8 @@ def as_markdown(folder: Folder, paper: str) -> str:
         f"**Claim.** {target.claim}",
         f"| | |\n| --- | --- |\n| tier | {checked.tier} |\n| target | {target.metric} {card['target']['value']}{unit}, "
         f"better: {target.direction} |\n| where | {target.where} |\n"
-        f"| criterion | {checked.criterion.as_text(target.unit)}: {checked.criterion.basis} |\n| need | {card['need'].get('source')} |\n"
-        f"| budget | {checked.budget.hours} "
+        f"| criterion | {checked.criterion.as_text(target.unit)}: {checked.criterion.basis} |\n"
+        f"| need | {card['need'].get('source')} |\n| budget | {checked.budget.hours} "
         f"{checked.hours_unit}: {checked.budget.rationale} |",
         "## Sources\n\n" + "\n".join(f"- {one['for']}" for one in card["sources"]),
     ]
