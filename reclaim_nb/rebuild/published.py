@@ -1,7 +1,7 @@
 """The published hundred put through this pipeline's rules: which would have been refused, and why.
 
-``python -m reclaim_nb.rebuild.published docs/rebuild-selftest.md`` writes the page; ``--check`` says instead whether the
-file is still what the cards make of it.
+``python -m reclaim_nb.rebuild.published docs/rebuild-selftest.md`` writes the page; ``--check`` says
+instead whether the file is still what the cards make of it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from reclaim_nb.rebuild.selftest import problems, selftest
 
 HEAD = """# The published hundred under the rules of `reclaim rebuild`
 
-Each published row, as its card carries it, put through the rules that a newly drafted card has to pass. A row that is refused here is no proof against its
-paper: it says that from what the row carries no card could have been frozen. What a row does not carry (quoted sentences, single seeds, items) cannot be used,
-so most criteria fall back to the declared default.
+Each published row, as its card carries it, put through the rules that a newly drafted card has to pass. A row that is
+refused here is no proof against its paper: it says that from what the row carries no card could have been frozen. What
+a row does not carry (quoted sentences, single seeds, items) cannot be used, so most criteria fall back to the default.
 
-- criterion: derived from reported spread and seeds, else the declared default; refused where the baseline or a sibling lies inside the band.
-- need: as audited, against the cap of {cap} hours; the budget would be three times the need and at least half an hour.
-- self-test: made-up attempts graded with the *published* bar by rules alone; `target-like` must be reproduced, all others must not.
+- criterion: derived from reported spread and seeds, else the declared default; refused where the baseline or a sibling
+  lies inside the band.
+- need: as audited, against the cap of {cap} hours; the budget would be three times the need, at least half an hour.
+- self-test: made-up attempts graded with the *published* bar by rules alone; `target-like` must be reproduced, no
+  other.
 """
 
 

@@ -261,6 +261,7 @@ def test_a_frozen_card_changed_by_a_byte_is_refused_everywhere(reviewed, tmp_pat
     file = place / slug / "paper.yaml"
     file.write_bytes(file.read_bytes() + b"\n")
     from reclaim_nb.attempts.prepare import Request, prepare
+    from reclaim_nb.batch.plan import declare, make_plan
 
     for load in (
         lambda: load_suite(place),
