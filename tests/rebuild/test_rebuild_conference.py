@@ -188,6 +188,7 @@ def test_killed_anywhere_it_goes_on(site, drafted, tmp_path, half, monkeypatch):
     assert results(site.run(path).path) == results(drafted.path)
 
 
+@pytest.mark.slow
 def test_every_boundary_between_steps(site, drafted, tmp_path):
     path = tmp_path / "mini2026"
     for step in STEPS:
@@ -270,9 +271,7 @@ def test_a_frozen_card_changed_by_a_byte_is_refused_everywhere(reviewed, tmp_pat
         lambda: find_paper(str(file)),
         lambda: find_paper(str(file.parent)),
         lambda: prepare(Request(paper=f"mini2026/{slug}", agent="nothing", runs=str(tmp_path / "runs"))),
-        lambda: declare(
-            make_plan({"name": "b", "suite": "mini2026", "agents": [{"agent": "nothing"}]}), tmp_path / "runs"
-        ),
+        lambda: declare(make_plan({"name": "b", "suite": "mini2026", "agents": ["nothing"]}), tmp_path / "runs"),
         lambda: write_manifest(place),
     ):
         with pytest.raises(CardError, match="frozen"):
