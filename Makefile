@@ -94,6 +94,9 @@ docs/criteria.md: $(VENV)/.installed $(wildcard papers/neurips2025/*.yaml)  ## t
 calibration: $(VENV)/.installed-dev  ## run the built-in scenarios, and keep how the grader agrees with their labels
 	$(BIN)/reclaim calibrate --builtin --write-summary
 
+docs/rebuild-selftest.md: $(VENV)/.installed-dev $(wildcard papers/neurips2025/*.yaml)  ## the published hundred under the rules of a rebuild
+	$(BIN)/python -m reclaim_nb.rebuild.published $@
+
 PINS := templates/containers/constraints.txt
 
 image-pins: $(VENV)/.installed  ## take the newest versions that the image's requirements allow, and pin them

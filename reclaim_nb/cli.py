@@ -25,6 +25,7 @@ from reclaim_nb.commands import (
     lab,
     machine,
     papers,
+    rebuild,
     record,
 )
 
@@ -52,6 +53,7 @@ app.command(short_help="Open JupyterLab on a runs folder.")(lab.lab)
 app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
 app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")
+app.add_typer(rebuild.rebuild, name="rebuild", short_help="A new suite from a new conference, step by step.")
 app.add_typer(agents.agents, name="agents", short_help="The agents that are installed: list.")
 app.add_typer(machine.image, name="image", short_help="The image of container kernels: build.")
 app.command(short_help="Remove what dead runners left behind.")(machine.clean)

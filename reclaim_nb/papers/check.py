@@ -80,6 +80,12 @@ def check_paper(loaded: LoadedCard) -> list[Finding]:
     return findings
 
 
+def check_card(card: PaperCard) -> list[tuple[Level, str, str]]:
+    """Check a card that is in no file yet: level, field and message of each finding."""
+    loaded = LoadedCard(card, Path(card.id, CARD_FILE), "")
+    return [found for check in (_units, _bounds, _rivals, _hours, _anchors) for found in check(loaded)]
+
+
 _Found = Iterator[tuple[Level, str, str]]
 
 

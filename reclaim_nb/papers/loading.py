@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from reclaim_nb.errors import CardError
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.papers.frozen import place_in_suite, refuse_changed
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -133,15 +134,20 @@ def load_card(path: Path, *, listed_sha256: str | None = None) -> LoadedCard:
         listed_sha256: the hash the suite's manifest has for this card, if any.
 
     Raises:
-        CardError: one message with file, field, what was expected and what was found.
+        CardError: one message with file, field, what was expected and what was found; or the card belongs to a frozen
+            suite and is not the one that was frozen.
     """
     file = path / CARD_FILE if path.is_dir() else path
     try:
         content = file.read_bytes()
     except OSError as error:
         raise CardError(f"{file}: cannot be read: {error.strerror or error}") from error
+    sha256 = hashlib.sha256(content).hexdigest()
+    manifest, entry = place_in_suite(file.resolve())
+    if manifest.is_file():  # before the content is looked at: a changed card of a frozen suite may still be valid
+        refuse_changed(file, sha256, read_yaml(manifest), entry)
     card = validate(PaperCard, read_yaml(file, content), file)
-    return LoadedCard(card, file, hashlib.sha256(content).hexdigest(), listed_sha256)
+    return LoadedCard(card, file, sha256, listed_sha256)
 
 
 def validate(model: type[M], raw: Any, file: Path) -> M:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -421,3 +421,13 @@ def _read(file: Path) -> ProbeRecord | None:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def weight_files(names: Iterable[str]) -> list[str]:
+    """Return which of a repository's files are trained parameters; the state of an optimiser is none."""
+    return [name for name in names if _WEIGHT_FILE.search(name) and not _NOT_WEIGHTS.search(name)]
+
+
+def publishes_bases(owner: str) -> bool:
+    """Tell whether an account of the hub publishes base models that papers start from."""
+    return owner.lower() in _BASES

@@ -15,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import CardError
+from reclaim_nb.papers.frozen import MANIFEST as MANIFEST
+from reclaim_nb.papers.frozen import Frozen
 from reclaim_nb.papers.loading import CARD_FILE, LoadedCard, load_card, read_yaml, validate
 from reclaim_nb.papers.numbers import format_decimal
 from reclaim_nb.papers.totals import DeclaredTotals
 
-MANIFEST = "suite.yaml"
 PAPERS_VARIABLE = "RECLAIM_PAPERS"
 
 
@@ -36,6 +37,8 @@ class Manifest(BaseModel):
     """What the cards add up to; ``reclaim papers check`` compares."""
     cards: dict[str, str] = Field(default_factory=dict)
     """sha256 by the card file's path inside the suite."""
+    frozen: Frozen | None = None
+    """Set once, by ``reclaim rebuild freeze``; from then on no card may change."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def card_path(folder: Path, slug: str) -> Path | None:
 
 
 def load_suite(folder: Path, *, keep_going: bool = False) -> Suite:
-    """Load every card of a folder.
+    """Load every card of a folder; of a frozen suite all that are listed, and no others.
 
     Args:
         folder: the suite folder.
@@ -114,6 +117,12 @@ def load_suite(folder: Path, *, keep_going: bool = False) -> Suite:
             if not keep_going:
                 raise
             broken.append(str(error))
+    if manifest is not None and manifest.frozen is not None:
+        there = {path.relative_to(folder).as_posix() for path in card_files(folder)}
+        lost = ", ".join(sorted(set(manifest.cards) - there))
+        if lost and not keep_going:
+            raise CardError(f"{folder}: the suite is frozen (version {manifest.frozen.version}) and lacks {lost}")
+        broken += [f"{folder}: the suite is frozen and lacks {lost}"] if lost else []
     if not cards and not broken:
         raise CardError(f"{folder}: expected at least one card ({CARD_FILE} in a folder of its own), found none")
     return Suite(folder, tuple(cards), manifest, tuple(broken))
@@ -132,6 +141,8 @@ def write_manifest(folder: Path, *, title: str | None = None, description: str |
     """
     suite = load_suite(folder)
     old = suite.manifest
+    if old is not None and old.frozen is not None:
+        raise CardError(f"{folder}: version {old.frozen.version} is frozen; its manifest is not written again")
     document: dict[str, object] = {
         "schema": 1,
         "name": folder.name,
