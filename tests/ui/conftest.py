@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("ui")
+            item.add_marker(pytest.mark.timeout(600))  # the first waits for a server, a browser and three attempts
 
 
 @pytest.fixture(scope="session")
