@@ -70,7 +70,7 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
       if (path !== null) {
         await model.refresh();
         // The notebook is there as soon as the kernel has started.
-        for (let tries = 0; tries < 60; tries++) {
+        for (let tries = 0; tries < 240; tries++) {
           const found = await model.api.attempt(path).catch(() => null);
           if (found?.stamp.includes('attempt.ipynb')) {
             return commands.execute('reclaim:open-attempt', { path });

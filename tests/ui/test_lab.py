@@ -12,7 +12,8 @@ from browser_lab import SHOTS, Lab
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.index import row_of
 
-pytestmark = pytest.mark.ui
+# The first test waits for a server, a browser and three attempts.
+pytestmark = [pytest.mark.ui, pytest.mark.timeout(600)]
 
 PANEL = "#jp-reclaim-panel"
 SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
@@ -129,6 +130,7 @@ def test_hostile_outputs_do_nothing(page: Any) -> None:
     shot(page, "hostile")
 
 
+@pytest.mark.timeout(900)
 def test_new_attempt_is_followed_while_it_is_written_and_stopped(page: Any, lab: Lab) -> None:
     page.click(f"{PANEL} [data-command='reclaim:new-attempt'] button, {PANEL} jp-button[title^='Let an agent']")
     page.wait_for_selector(".jp-reclaim-Form")
@@ -136,7 +138,7 @@ def test_new_attempt_is_followed_while_it_is_written_and_stopped(page: Any, lab:
     page.select_option(".jp-reclaim-Form label:has-text('Kernel') select", "local")
     shot(page, "new-attempt")
     page.click(".jp-Dialog .jp-mod-accept")
-    page.wait_for_selector(f"{SHOWN} .jp-reclaim-Banner-live", timeout=90_000)
+    page.wait_for_selector(f"{SHOWN} .jp-reclaim-Banner-live", timeout=200_000)
     folder = AttemptFolder(next(lab.runs.glob("lab/tiny/slow/replay/*")))
     assert is_held(folder)
 
@@ -157,7 +159,7 @@ def test_new_attempt_is_followed_while_it_is_written_and_stopped(page: Any, lab:
     assert page.evaluate(CELLS) == held
     page.click(f"{SHOWN} >> text=Show the record again")
     page.wait_for_function(f"{CELLS} > {held}", timeout=30_000)
-    page.wait_for_selector(f"{SHOWN} >> text=You changed this view", state="detached", timeout=30_000)
+    page.wait_for_selector(f"{SHOWN} >> text=You changed this view", state="detached", timeout=60_000)
     assert not is_dirty(page)
 
     page.click(f"{SHOWN} .jp-reclaim-Banner-buttons >> text=Stop")
