@@ -70,7 +70,7 @@ def kill_hard(process: subprocess.Popen[bytes], runs: Path | None = None) -> Non
             os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(true: Any, seconds: float = 60.0) -> None:
+def wait_until(true: Any, seconds: float = 180.0) -> None:
     """Wait for a state, and say so if it never comes."""
     deadline = time.monotonic() + seconds
     while not true():
