@@ -137,11 +137,11 @@ export class Follower implements IDisposable {
       notebook.activeCellIndex = notebook.widgets.length - 1;
     }
     // New cells get their height when the lab comes to drawing them, which it does when it has nothing better to do.
-    const outer = notebook.outerNode ?? notebook.node;
     for (const wait of [0, 150, 500, 1200]) {
       window.setTimeout(() => {
-        if (this.atEnd && !this._disposed) {
-          outer.scrollTop = outer.scrollHeight;
+        if (this.atEnd && !this._disposed && !this._panel.isDisposed) {
+          // Not the end of the list: the lab leaves room below the last cell.
+          notebook.widgets[notebook.widgets.length - 1]?.node.scrollIntoView({ block: 'end' });
         }
       }, wait);
     }
@@ -149,9 +149,13 @@ export class Follower implements IDisposable {
 
   private _moved = (): void => {
     window.setTimeout(() => {
+      if (this._disposed || this._panel.isDisposed) {
+        return;
+      }
       const { content } = this._panel;
       const outer = content.outerNode ?? content.node;
-      this.atEnd = outer.scrollHeight - outer.scrollTop - outer.clientHeight < AT_END;
+      const last = content.widgets[content.widgets.length - 1]?.node;
+      this.atEnd = !!last && last.getBoundingClientRect().bottom - outer.getBoundingClientRect().bottom < AT_END;
     }, 100);
   };
 
