@@ -28,8 +28,8 @@ def suite_runs(suite: Suite) -> Runs:
     ]
     return Runs(
         suite.folder,
-        columns.typed([], columns.ATTEMPTS),
-        columns.typed([], columns.CELLS),
-        columns.typed([], columns.VERDICTS),
-        columns.typed(papers, columns.PAPERS),
+        attempts=columns.typed([], columns.ATTEMPTS),
+        verdicts=columns.typed([], columns.VERDICTS),
+        papers=columns.typed(papers, columns.PAPERS),
+        left_out=columns.typed([], columns.ATTEMPTS),
     )

@@ -149,12 +149,13 @@ class BoxProvisioner(KernelProvisionerBase):  # type: ignore[misc]
         path = Path(str(provisioner_info["box"]))
         if not (path / "h" / "connection.json").exists():
             raise KernelError(f"{path}: the kernel's private folder is gone, and the kernel with it")
-        self.box = Box(path)
         # A cell may have removed them. What is connected works on without names; a new connection would wait for ever.
-        if missing := [name for name in SOCKETS if not Path(f"{self.box.sockets}-{name}").exists()]:
+        # The box is not taken over then, so that what removes leftovers still finds process and folder together.
+        if missing := [name for name in SOCKETS if not Path(f"{Box(path).sockets}-{name}").exists()]:
             raise KernelError(
                 f"{path}: the kernel cannot be reached any more, since its sockets {missing} were removed"
             )
+        self.box = Box(path)
         # The record holds no signing key, so the connection comes from the box itself.
         connection = json.loads(self.box.connection_file.read_text())
         await super().load_provisioner_info({**provisioner_info, "connection_info": connection})

@@ -17,6 +17,7 @@ from reclaim_nb import cli
 @pytest.fixture
 def reclaim(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
     """The command, in this process."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # tests that run side by side are given a width of their own
     # The command keeps a module from being imported in its process, which is not to outlive the test.
     monkeypatch.setitem(sys.modules, "rfc3987_syntax", sys.modules.get("rfc3987_syntax"))
 

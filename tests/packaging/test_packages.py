@@ -19,7 +19,7 @@ import reclaim_nb
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_BEHIND = re.compile(
-    r"__pycache__|\.py[co]$|\.ipynb_checkpoints|\.lock$|(^|/)\.venv|_build/|\.(mypy|ruff|pytest)_cache|\.DS_Store"
+    r"__pycache__|\.py[co]$|\.ipynb_checkpoints|(?<!yarn)\.lock$|(^|/)\.venv|_build/|\.(mypy|ruff|pytest)_cache|\.DS_Store"
 )
 HEAVY = {
     *("pandas", "numpy", "matplotlib", "scipy", "statsmodels", "docker", "nbformat", "papermill", "jupyter_client"),

@@ -82,7 +82,11 @@ def _card(name: str) -> dict[str, Any]:
         "id": name,
         "title": f"Uniform draws, {name}",
         "authors": ["A. Author"],
-        "release": {"code": None, "data": [], "weights": None},
+        "release": {
+            "code": None,
+            "data": [{"name": "uniform draws (synthetic)", "access": "public"}],
+            "weights": None,
+        },
         "device": "cpu",
         "target": {
             "claim": "The mean of draws between 0 and 8 is 4.",
