@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 MODEL_VENV ?= .venv-model
 PYTHON ?=
 ARGS ?=
+# Tests wait for kernels more than they compute, so a few files at a time go side by side; JOBS=0 for one after the other.
+JOBS ?= 3
 
 # An environment that is there is used as it is; say so where it is not the one that was asked for.
 VERSION := -c 'import sys; print("%d.%d" % sys.version_info[:2])'
@@ -31,7 +33,7 @@ demo: $(VENV)/.installed  ## attempts of three small papers and a null agent, wi
 	$(BIN)/reclaim demo $(ARGS)
 
 test: $(VENV)/.installed-dev  ## all tests but test-ui and test-model; those that need a container engine skip without one
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 test-fast: $(VENV)/.installed-dev  ## the tests that need no container and take no time
 	$(BIN)/python -m pytest -m "not docker and not slow" $(ARGS)
