@@ -11,6 +11,7 @@ import functools
 import os
 
 import pytest
+from model_server import model_server  # noqa: F401 - a fixture for all folders
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.images import ImageInfo, build_image, engine_problem

@@ -1,11 +1,10 @@
 """The model grader against a real model server, for the wire format; no quality of the small model is claimed.
 
-The server's address stands in ``$RECLAIM_MODEL_URL``; ``make test-model`` starts one.
+``make test-model`` starts one, see ``tests/model_server.py``.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -14,25 +13,22 @@ from reclaim_nb.grading.model import ModelGrader, grade_with_model, regrade
 from reclaim_nb.grading.model.records import GradingRecord
 from tests.grading.made import C, make
 
-URL = os.environ.get("RECLAIM_MODEL_URL", "")
-
 pytestmark = [
     pytest.mark.model,
     pytest.mark.slow,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        not URL, reason="no model server; `make test-model` starts one, or name it in RECLAIM_MODEL_URL"
-    ),
 ]
 
 
-def test_a_real_server_is_asked_every_vote_and_the_record_gives_the_same_verdict_again(tmp_path: Path) -> None:
+def test_a_real_server_is_asked_every_vote_and_the_record_gives_the_same_verdict_again(
+    model_server: str, tmp_path: Path
+) -> None:
     source = "print(f'FINAL test top-1 {evaluate(model, test):.1f} n={len(test)}')"
     made = make(
         tmp_path / "attempt", [C("model = train(data)", ["done\n"]), C(source, ["FINAL test top-1 84.1 n=10000\n"])]
     )
     options = {
-        "base_url": URL,
+        "base_url": model_server,
         "context_tokens": 4096,
         "settings": {"max_tokens": 60, "temperature": 0, "timeout": 1500.0},
         "retries": 0,
