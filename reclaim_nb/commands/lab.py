@@ -13,19 +13,30 @@ import typer
 from reclaim_nb.errors import AttemptError
 
 PANEL = "@reclaim-nb/lab"
+DEMO_RUNS = Path("reclaim-demo/runs")
 
 
 def lab(
-    runs: Annotated[Path, typer.Argument(help="Folder of all attempts; it may be empty or missing.")] = Path("runs"),
+    runs: Annotated[
+        Path | None, typer.Argument(help="Folder of all attempts; it may be empty or missing. [default: runs]")
+    ] = None,
     options: Annotated[
         list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="What is passed on to `jupyter lab`.")
     ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Show the recorded batch that ships; it is copied to reclaim-demo/runs.")
+    ] = False,
 ) -> None:
     """Open JupyterLab on a runs folder: attempts, verdicts and their evidence in the panel at the left.
 
     After `--` come options of `jupyter lab`, such as --no-browser or --port 8889.
     """
-    command = lab_command(runs, options or [])
+    folder = runs or (DEMO_RUNS if demo else Path("runs"))
+    command = lab_command(folder, options or [])
+    if demo:
+        from reclaim_nb.demo import copy_recorded
+
+        copy_recorded(folder)
     os.execv(command[0], command)
 
 

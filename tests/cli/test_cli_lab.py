@@ -45,3 +45,15 @@ def test_says_how_to_get_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr("jupyter_core.paths.jupyter_path", lambda *parts: [str(tmp_path)])
     with pytest.raises(AttemptError, match="make labextension"):
         lab_command(tmp_path, [])
+
+
+def test_the_demo_shows_a_copy_of_the_recorded_batch(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda program, words: opened.append(words))
+    monkeypatch.chdir(installed)
+    lab.lab(demo=True, options=["--no-browser"])
+    (command,) = opened
+    assert f"--ReclaimServer.runs_dir={installed / lab.DEMO_RUNS}" in command
+    assert len(list((installed / lab.DEMO_RUNS).rglob("attempt.ipynb"))) == 36
+    lab.lab(demo=True)  # a second time nothing is copied over
+    assert len(opened) == 2
