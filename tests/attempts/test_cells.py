@@ -62,7 +62,9 @@ class TestText:
 
     def test_a_character_split_over_writes_is_whole(self, played: Result) -> None:
         assert "\ufffd" not in played.printed("split utf-8")
-        assert played.printed("split utf-8").replace("end\n", "") == "\u00e9\u4f60\U0001f600" * 50
+        # What is written past Python's own stream may come between the parts that `print` writes.
+        printed = played.printed("split utf-8").replace("end", "").replace("\n", "")
+        assert printed == "\u00e9\u4f60\U0001f600" * 50
 
     def test_lone_surrogates_are_escaped_everywhere(self, played: Result) -> None:
         assert played.text("surrogate print") == "a\\ud800b\n"
