@@ -22,7 +22,7 @@ from reclaim_nb.kernels.network_sidecar import log_folder
 from reclaim_nb.kernels.network_watch import MOST_ENTRIES, NetworkWatch
 
 RULES = Rules.of(
-    ("pypi.org", ".lab.test", "data.test:8080", "own.test=10.0.0.5"), ("https://github.com/authors/toy-code",)
+    ("mirror.test", ".lab.test", "data.test:8080", "own.test=10.0.0.5"), ("https://github.com/authors/toy-code",)
 )
 
 
@@ -30,7 +30,7 @@ class TestEntries:
     @pytest.mark.parametrize(
         ("text", "entry"),
         [
-            ("PyPI.org", AllowedHost("pypi.org")),
+            ("Mirror.test", AllowedHost("mirror.test")),
             (".lab.test", AllowedHost(".lab.test")),
             ("data.test:8080", AllowedHost("data.test", 8080)),
             ("own.test=10.0.0.5", AllowedHost("own.test", None, "10.0.0.5")),
@@ -57,11 +57,11 @@ class TestRules:
     @pytest.mark.parametrize(
         ("host", "port", "refusal"),
         [
-            ("pypi.org", 443, None),
-            ("pypi.org", 80, None),
-            ("pypi.org", 22, "port 22 is not on the list"),
-            ("files.pypi.org", 443, "not on the list"),
-            ("notpypi.org", 443, "not on the list"),
+            ("mirror.test", 443, None),
+            ("mirror.test", 80, None),
+            ("mirror.test", 22, "port 22 is not on the list"),
+            ("files.mirror.test", 443, "not on the list"),
+            ("notmirror.test", 443, "not on the list"),
             ("lab.test", 443, None),
             ("deep.down.lab.test", 443, None),
             ("badlab.test", 443, "not on the list"),
@@ -124,9 +124,9 @@ class TestLog:
             (line(), "x.test", 80, "not on the list"),
             (line(asked="CONNECT x.test:443"), "x.test", 443, "not on the list"),
             (line(asked="CONNECT [2001:db8::1]:443"), "2001:db8::1", 443, "not on the list"),
-            (line(asked="CONNECT pypi.org:22"), "pypi.org", 22, "port 22 is not on the list"),
+            (line(asked="CONNECT mirror.test:22"), "mirror.test", 22, "port 22 is not on the list"),
             (line(asked="CONNECT github.com:443"), "github.com", 443, "the card blocks github.com"),
-            (line(asked="CONNECT pypi.org:443"), "pypi.org", 443, "the name leads to a private address"),
+            (line(asked="CONNECT mirror.test:443"), "mirror.test", 443, "the name leads to a private address"),
         ],
     )
     def test_a_refused_one(self, text: str, host: str, port: int, reason: str) -> None:
@@ -135,7 +135,7 @@ class TestLog:
         assert (found["host"], found["port"], found["allowed"], found["reason"]) == (host, port, False, reason)
 
     def test_a_host_that_is_silent_was_allowed(self) -> None:
-        found = parse_request(line("TCP_MISS", "503", asked="GET http://pypi.org/"), RULES)
+        found = parse_request(line("TCP_MISS", "503", asked="GET http://mirror.test/"), RULES)
         assert found is not None
         assert (found["allowed"], found["reason"]) == (True, "the host does not answer")
 
