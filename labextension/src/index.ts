@@ -63,12 +63,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
       model.current = current === null ? null : model.attemptOf(current.context.path);
     });
 
+    const category = trans.__('RECLAIM');
     for (const command of ['new-attempt', 'refresh', 'stop', 'resume', 'grade', 'open-page']) {
-      palette?.addItem({ command: `reclaim:${command}`, category: 'RECLAIM' });
+      palette?.addItem({ command: `reclaim:${command}`, category });
     }
     launcher?.add({
       command: 'reclaim:new-attempt',
-      category: 'RECLAIM',
+      category,
       args: { isLauncher: true },
       rank: 0
     });
