@@ -89,6 +89,30 @@ class Handler(APIHandler):
             )
             raise HTTPError(400, reason="Bad Request", log_message=told) from None
 
+    async def require_slot(self) -> None:
+        """Pass when one more may run.
+
+        Raises:
+            Refused: when as many run as this server allows.
+        """
+        rows = await asyncio.to_thread(views.rows, self.places)
+        running = sum(row.state == "running" for row in rows) + processes.again()
+        if running >= self.settings["reclaim_slots"]:
+            raise processes.Refused(
+                f"{running} attempts are running, as many as this server allows (ReclaimServer.slots); "
+                "wait for one to end, or stop one"
+            )
+
+    async def require_kernel(self, folder: AttemptFolder) -> None:
+        """Pass when an attempt's cells may run again here.
+
+        Raises:
+            AttemptError: when they ran in a kernel that this server does not start.
+            Refused: when as many attempts run as this server allows.
+        """
+        options.check_kernel(views.kernel_kind(folder), self.settings["reclaim_kernels"])
+        await self.require_slot()
+
     def tell(self, answer: Any, status: int = 200) -> None:
         """Answer with JSON."""
         self.set_status(status)
@@ -178,12 +202,7 @@ class AttemptsHandler(Handler):
         }
         if body.paper not in known:
             raise CardError(f"there is no paper {body.paper!r} in the configured suites")
-        running = sum(row.state == "running" for row in await asyncio.to_thread(views.rows, self.places))
-        if running >= self.settings["reclaim_slots"]:
-            raise processes.Refused(
-                f"{running} attempts are running, as many as this server allows (ReclaimServer.slots); "
-                "wait for one to end, or stop one"
-            )
+        await self.require_slot()
         request = Request(
             **body.model_dump(exclude={"grade"}, exclude_none=True)
             | {"runs": str(self.places.runs), "conditions": body.conditions}
@@ -230,20 +249,24 @@ class RecordHandler(Handler):
 
 
 class ActionsHandler(Handler):
-    """Stopping, resuming and grading an attempt."""
+    """Stopping, resuming, grading and re-executing an attempt."""
 
     @authenticated
     @authorized
     @answers
     async def post(self, name: str) -> None:
         folder = self.places.attempt(name)
-        action = self.body(ActionBody).action
+        body = self.body(ActionBody)
+        action = body.action
         if not folder.stream.exists():
             raise processes.Refused("this attempt was made elsewhere and brought in; there is nothing to act on")
         if action == "stop":
             processes.stop(folder)
         elif action == "resume":
             await processes.resume(folder)
+        elif action == "reexecute":
+            await self.require_kernel(folder)
+            await processes.reexecute(folder, body.whole)
         else:
             await processes.grade(folder)
         self.watch.soon()

@@ -19,7 +19,7 @@ def main() -> int:
     task = json.loads(sys.stdin.readline())
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        {"run": _run, "resume": _resume, "grade": _grade}[task["do"]](task)
+        {"run": _run, "resume": _resume, "grade": _grade, "reexecute": _reexecute}[task["do"]](task)
     except ReclaimError as problem:
         _answer({"problem": str(problem)})
         return 1
@@ -76,6 +76,15 @@ def _grade(task: dict[str, Any]) -> None:
 
     path = grade_now(open_folder(task["folder"]))
     _answer({"verdict": path.name})
+
+
+def _reexecute(task: dict[str, Any]) -> None:
+    from reclaim_nb.commands.grading import ended
+    from reclaim_nb.server.again import run_again
+
+    folder = ended(Path(task["folder"]))
+    _log_into(folder.path)
+    run_again(folder, task["whole"], lambda: _answer({"folder": str(folder.path)}))
 
 
 def _grade_if_due(path: Path) -> None:

@@ -60,7 +60,10 @@ values = st.recursive(
 def bodies(address: str) -> st.SearchStrategy[Any]:
     """Return bodies that come close to what an address takes."""
     known: dict[str, st.SearchStrategy[Any]] = (
-        {"action": st.sampled_from(["stop", "resume", "grade"])}
+        {
+            "action": st.sampled_from(["stop", "resume", "grade", "reexecute"]),
+            "whole": st.booleans(),
+        }
         if "actions" in address
         else {
             "paper": st.sampled_from(["tiny/good", "tiny/none", "small/iforest-breastw", "../x", "tiny/../good"]),
