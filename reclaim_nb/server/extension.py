@@ -12,8 +12,10 @@ from traitlets import Enum, Int, List, Unicode, default
 
 from reclaim_nb.attempts.agent import agent_names
 from reclaim_nb.papers.suite import PAPERS_VARIABLE
-from reclaim_nb.server import handlers, socket
+from reclaim_nb.server import handlers, reading, socket
+from reclaim_nb.server.comparison import Comparisons
 from reclaim_nb.server.places import Places
+from reclaim_nb.server.story import Stories
 from reclaim_nb.server.views import Suites
 from reclaim_nb.server.watch import Watch
 
@@ -27,6 +29,9 @@ ROUTES: tuple[tuple[str, str, type], ...] = (
     ("/reclaim/api/attempts", r"/reclaim/api/attempts", handlers.AttemptsHandler),
     ("/reclaim/api/attempts/{attempt}", rf"/reclaim/api/attempts/{NAME}", handlers.AttemptHandler),
     ("/reclaim/api/records/{attempt}", rf"/reclaim/api/records/{NAME}", handlers.RecordHandler),
+    ("/reclaim/api/conversations/{attempt}", rf"/reclaim/api/conversations/{NAME}", reading.ConversationHandler),
+    ("/reclaim/api/networks/{attempt}", rf"/reclaim/api/networks/{NAME}", reading.NetworkHandler),
+    ("/reclaim/api/comparisons/{attempt}", rf"/reclaim/api/comparisons/{NAME}", reading.ComparisonHandler),
     ("/reclaim/api/actions/{attempt}", rf"/reclaim/api/actions/{NAME}", handlers.ActionsHandler),
     ("/reclaim/api/events", r"/reclaim/api/events", socket.EventsHandler),
 )
@@ -78,6 +83,8 @@ class ReclaimServer(ExtensionApp):
             reclaim_kernels=list(self.kernels),
             reclaim_slots=self.slots,
             reclaim_records={},
+            reclaim_stories=Stories(),
+            reclaim_comparisons=Comparisons(),
         )
         if hasattr(self.serverapp.contents_manager, "register_pre_save_hook"):
             self.serverapp.contents_manager.register_pre_save_hook(keep_records(places))

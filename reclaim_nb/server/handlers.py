@@ -48,6 +48,11 @@ def answers(method: Method) -> Method:
     return wrapped
 
 
+def told(problem: ValidationError) -> str:
+    """Return what is wrong with a request, in a line."""
+    return "; ".join(f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors()[:5])
+
+
 class Handler(APIHandler):
     """What the handlers share."""
 
@@ -84,10 +89,7 @@ class Handler(APIHandler):
         try:
             return model.model_validate_json(raw or b"{}")
         except ValidationError as problem:
-            told = "; ".join(
-                f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors()[:5]
-            )
-            raise HTTPError(400, reason="Bad Request", log_message=told) from None
+            raise HTTPError(400, reason="Bad Request", log_message=told(problem)) from None
 
     async def require_slot(self) -> None:
         """Pass when one more may run.

@@ -48,3 +48,23 @@ class ActionBody(_Body):
         if self.whole and self.action != "reexecute":
             raise ValueError("'whole' belongs to the action 'reexecute'")
         return self
+
+
+class WindowQuery(_Body):
+    """Which part of a long list is asked for."""
+
+    start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    count: Annotated[int, Field(ge=1, le=100)] = 50
+    only: Literal["allowed", "refused", "different"] | None = None
+    """Of a network log: one kind of request. Of a comparison: leave out cells that are the same."""
+
+
+class TalkQuery(_Body):
+    """Which part of a conversation is asked for."""
+
+    start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    count: Annotated[int, Field(ge=1, le=100)] = 50
+    cell: Name | None = None
+    """A window around this cell, instead of one from ``start`` on."""
+    whole: bool = False
+    """The one entry at ``start``, with far longer texts."""

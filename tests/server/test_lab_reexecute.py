@@ -44,7 +44,12 @@ async def test_a_measurement_is_run_again_and_its_verdict_stands_beside_the_othe
     assert after["reexecution"]["problem"] is None
     (one,) = after["reexecution"]["results"]
     result = one["result"]
-    assert (result["what"], result["kernel"], result["agrees"], result["constant"]) == ("cell", "reclaim-local", True, False)
+    assert (result["what"], result["kernel"], result["agrees"], result["constant"]) == (
+        "cell",
+        "reclaim-local",
+        True,
+        False,
+    )
     assert result["changed"] == ["draws"] and result["original"] == result["again"]
     files = [one["file"] for one in after["verdicts"]]
     assert files == ["verdict.rules.json", "verdict.rules+reexecution.json"]
