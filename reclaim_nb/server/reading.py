@@ -31,14 +31,15 @@ class ReadingHandler(Handler):
 
         Args:
             model: what is expected.
-            apart: names that are read elsewhere; the token always is.
+            apart: names that are read elsewhere; the token always is, and the number by which JupyterLab keeps its
+                requests out of caches.
 
         Raises:
             HTTPError: 400 when it is not what is expected.
         """
-        given = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+        names = [name for name in self.request.query_arguments if name not in (*apart, "token") and not name.isdigit()]
         try:
-            return model.model_validate({name: given[name] for name in given if name not in (*apart, "token")})
+            return model.model_validate({name: self.get_query_argument(name) for name in names})
         except ValidationError as problem:
             raise HTTPError(400, reason="Bad Request", log_message=told(problem)) from None
 
