@@ -1,6 +1,19 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
-import { ICard, IDetail, IAttempt, ILive, IOptions, IRecord, IStart, IStatus, ISuite } from './tokens';
+import {
+  IAttempt,
+  ICard,
+  IComparison,
+  IConversation,
+  IDetail,
+  ILive,
+  INetwork,
+  IOptions,
+  IRecord,
+  IStart,
+  IStatus,
+  ISuite
+} from './tokens';
 
 /** The one error of requests: `message` says what happened and what to do, for people. */
 export class RequestError extends Error {
@@ -29,10 +42,17 @@ export class Api {
   attempts = () => this._request<IListed>('attempts');
   attempt = (path: string) => this._request<IDetail>(`attempts/${encoded(path)}`);
   record = (path: string) => this._request<IRecord>(`records/${encoded(path)}`);
+  conversation = (path: string, query: IQuery) =>
+    this._request<IConversation>(`conversations/${encoded(path)}${asked(query)}`);
+  network = (path: string, query: IQuery) => this._request<INetwork>(`networks/${encoded(path)}${asked(query)}`);
+  compare = (path: string, other: string, query: IQuery) =>
+    this._request<IComparison>(`comparisons/${encoded(path)}${asked({ ...query, with: other })}`);
   card = (paper: string) => this._request<ICard>(`papers/${encoded(paper)}`);
   start = (body: IStart) => this._request<{ path: string; contents_path: string | null }>('attempts', body);
   act = (path: string, action: 'stop' | 'resume' | 'grade') =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
+  reexecute = (path: string, whole: boolean) =>
+    this._request<{ path: string }>(`actions/${encoded(path)}`, { action: 'reexecute', whole });
 
   /** Address of the feed, from a message on. */
   feedUrl(epoch: string | null, since: number): string {
@@ -48,7 +68,7 @@ export class Api {
   }
 
   private async _request<T>(address: string, body?: unknown): Promise<T> {
-    const url = URLExt.join(this.settings.baseUrl, 'reclaim', 'api', address);
+    const url = URLExt.join(this.settings.baseUrl, 'reclaim', 'api') + `/${address}`;
     const init: RequestInit = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
     let response: Response;
     try {
@@ -74,6 +94,16 @@ export class Api {
     }
     return answer as T;
   }
+}
+
+/** Part of a long list: from `start` on, `count` of them; undefined values are left out. */
+export interface IQuery {
+  [name: string]: string | number | boolean | undefined;
+}
+
+function asked(query: IQuery): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
 function encoded(path: string): string {

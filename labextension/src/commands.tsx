@@ -1,4 +1,4 @@
-import { JupyterFrontEnd } from '@jupyterlab/application';
+import { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { Dialog, MainAreaWidget, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
 import { NotebookPanel } from '@jupyterlab/notebook';
@@ -10,7 +10,9 @@ import { cellsOf, Page } from './components/Page';
 import { startAttempt } from './components/StartForm';
 import { reclaimIcon } from './icons';
 import { Message } from './model/feed';
+import { addCompare } from './compare';
 import { RunsModel } from './model/runs';
+import { addReexecute } from './reexecute';
 import { viewOf } from './notebook/attempt';
 import { IDetail, IEvent, IRecord } from './tokens';
 
@@ -19,10 +21,11 @@ export interface ICommandOptions {
   documents: IDocumentManager;
   model: RunsModel;
   trans: TranslationBundle;
+  restorer: ILayoutRestorer | null;
 }
 
 /** Everything a person can do, as commands. */
-export function addCommands({ app, documents, model, trans }: ICommandOptions): void {
+export function addCommands({ app, documents, model, trans, restorer }: ICommandOptions): void {
   const { commands, shell } = app;
 
   /** The attempt that is meant: named, under the pointer, or looked at. */
@@ -128,6 +131,8 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
   act('stop', trans.__('Stop Attempt'), stopIcon, 'running');
   act('resume', trans.__('Resume Attempt'), runIcon, 'dead_runner');
   act('grade', trans.__('Grade Attempt'), undefined, 'ended');
+  addReexecute({ app, model, trans, attemptOf });
+  addCompare({ app, model, trans, attemptOf, restorer, jumpIn: path => jumpIn(path) });
 
   commands.addCommand('reclaim:open-card', {
     label: trans.__('Open Paper Card'),
@@ -166,6 +171,15 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
     }
   });
 
+  /** Goes to a place in the notebook of an attempt. */
+  const jumpIn = (path: string) => async (cell: string | null, output: number | null, text: string, line: string) => {
+    const panel = await commands.execute('reclaim:open-attempt', { path });
+    if (panel instanceof NotebookPanel) {
+      await panel.context.ready;
+      await viewOf(panel)?.jump({ cell, output, text, line });
+    }
+  };
+
   commands.addCommand('reclaim:open-page', {
     label: trans.__('Open Timeline and Verdicts'),
     describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
@@ -179,13 +193,9 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
         shell.activateById(id);
         return;
       }
-      const content = new PageWidget(model, path, trans, async (cell, output, text, line) => {
-        const panel = await commands.execute('reclaim:open-attempt', { path });
-        if (panel instanceof NotebookPanel) {
-          await panel.context.ready;
-          await viewOf(panel)?.jump({ cell, output, text, line });
-        }
-      });
+      const content = new PageWidget(model, path, trans, jumpIn(path), name =>
+        commands.execute(`reclaim:${name}`, { path })
+      );
       const widget = new MainAreaWidget({ content });
       widget.id = id;
       widget.title.label = `${path.split('/')[2]} · ${path.split('/')[3]}`;
@@ -200,7 +210,7 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
   const attempt = '.jp-reclaim-attempt-item';
   app.contextMenu.addItem({ command: 'reclaim:new-attempt', selector: paper, rank: 0 });
   app.contextMenu.addItem({ command: 'reclaim:open-card', selector: paper, rank: 1 });
-  ['open-attempt', 'open-page', 'stop', 'resume', 'grade'].forEach((name, rank) =>
+  ['open-attempt', 'open-page', 'stop', 'resume', 'grade', 'reexecute', 'pick', 'compare'].forEach((name, rank) =>
     app.contextMenu.addItem({ command: `reclaim:${name}`, selector: attempt, rank })
   );
 }
@@ -208,18 +218,25 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
 /** The page of one attempt, read again whenever its files change. */
 class PageWidget extends ReactWidget {
   constructor(
-    model: RunsModel,
+    private _model: RunsModel,
     path: string,
     private _trans: TranslationBundle,
-    private _jump: (cell: string | null, output: number | null, text: string, line: string) => void
+    private _jump: (cell: string | null, output: number | null, text: string, line: string) => void,
+    private _do: (command: 'reexecute' | 'compare') => void
   ) {
     super();
     this.addClass('jp-reclaim-Document');
+    const model = this._model;
     const follow = model.feed.follow(path, 0);
     const read = async () => {
       try {
         this._detail = await model.api.attempt(path);
         this.update();
+        // A re-execution leaves no mark in the record while it runs.
+        if (this._detail.reexecution.running && !this.isDisposed) {
+          window.clearTimeout(this._later);
+          this._later = window.setTimeout(read, 2000);
+        }
         this._record = await model.api.record(path);
       } catch (problem) {
         this._problem = (problem as Error).message;
@@ -240,10 +257,13 @@ class PageWidget extends ReactWidget {
     };
     model.feed.message.connect(onMessage);
     model.attemptChanged.connect(onAttempt);
+    model.acted.connect(onAttempt);
     this.disposed.connect(() => {
+      window.clearTimeout(this._later);
       follow.dispose();
       model.feed.message.disconnect(onMessage);
       model.attemptChanged.disconnect(onAttempt);
+      model.acted.disconnect(onAttempt);
     });
     void read();
   }
@@ -258,6 +278,9 @@ class PageWidget extends ReactWidget {
         record={this._record}
         cells={cellsOf(this._events)}
         jump={this._jump}
+        reexecute={() => this._do('reexecute')}
+        compare={() => this._do('compare')}
+        api={this._model.api}
         trans={this._trans}
       />
     );
@@ -266,5 +289,6 @@ class PageWidget extends ReactWidget {
   private _detail: IDetail | null = null;
   private _record: IRecord | null = null;
   private _problem: string | null = null;
+  private _later = 0;
   private _events: IEvent[] = [];
 }

@@ -34,7 +34,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const model = new RunsModel(api, new Feed(api));
     const settings = { follow: true, gutter: true };
 
-    addCommands({ app, documents, model, trans });
+    addCommands({ app, documents, model, trans, restorer });
     const panel = new ReclaimPanel(
       model,
       app.commands,
@@ -42,6 +42,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         open: attempt => void app.commands.execute('reclaim:open-attempt', { path: attempt.path }),
         openCard: paper => void app.commands.execute('reclaim:open-card', { paper: paper.name }),
         start: paper => void app.commands.execute('reclaim:new-attempt', paper === null ? {} : { paper }),
+        compare: (left, right) => void app.commands.execute('reclaim:compare', { left, right }),
         stop: attempt => void app.commands.execute('reclaim:stop', { path: attempt.path })
       },
       trans
@@ -64,7 +65,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     });
 
     const category = trans.__('RECLAIM');
-    for (const command of ['new-attempt', 'refresh', 'stop', 'resume', 'grade', 'open-page']) {
+    for (const command of ['new-attempt', 'refresh', 'stop', 'resume', 'grade', 'reexecute', 'open-page', 'compare']) {
       palette?.addItem({ command: `reclaim:${command}`, category });
     }
     launcher?.add({

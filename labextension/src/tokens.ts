@@ -180,7 +180,32 @@ export interface IDetail {
   contents_path: string | null;
   /** What a record that was made elsewhere says of itself. */
   imported: { [name: string]: any } | null;
+  reexecution: IReexecution;
   stamp: string;
+}
+
+/** Running the measurement again: how it stands, and what came of it. */
+export interface IReexecution {
+  running: boolean;
+  whole: boolean | null;
+  started: string | null;
+  ended: string | null;
+  problem: string | null;
+  results: { file: string; problem: string | null; result: IRerun | null }[];
+}
+
+export interface IRerun {
+  what: 'cell' | 'notebook';
+  kernel: string;
+  measuring: string;
+  cells: string[];
+  original: string;
+  again: string | null;
+  detail: string;
+  agrees: boolean | null;
+  changed: string[];
+  constant: boolean | null;
+  left_out: { cell: string; text: string }[];
 }
 
 export interface IRecord {
@@ -197,6 +222,120 @@ export interface ICard extends IPaper {
   sha256: string;
   scale: IScale;
   agent_markdown: string;
+}
+
+/** A text of the record, cut where it is long; shown as text alone. */
+export interface IText {
+  text: string;
+  characters: number;
+  cut: boolean;
+}
+
+export interface ICellFacts {
+  id: string;
+  kind: string;
+  author: string;
+  turn: number | null;
+  status: string;
+  started: string | null;
+  held: number;
+  charged: number;
+  /** Spend of the attempt when the cell had ended. */
+  hours: string | null;
+}
+
+/** Something that was said or done. */
+export interface IEntry {
+  index: number;
+  time: string;
+  kind: 'told' | 'said' | 'thought' | 'markdown' | 'cell' | 'call' | 'event';
+  cell: string | null;
+  author: string | null;
+  turn: number | null;
+  name: string | null;
+  text: IText;
+  result: IText | null;
+  refused: boolean;
+  facts: ICellFacts | null;
+  output: IText | null;
+}
+
+export interface IConversation {
+  total: number;
+  start: number;
+  ended: boolean;
+  entries: IEntry[];
+}
+
+export interface INetworkRequest {
+  time: string;
+  cell: string | null;
+  turn: number | null;
+  via: string;
+  method: string | null;
+  host: string | null;
+  port: number | null;
+  path: string | null;
+  status: number | null;
+  bytes_in: number | null;
+  allowed: boolean;
+  reason: string;
+  count: number;
+}
+
+export interface INetwork {
+  policy: string;
+  kernel: string;
+  allow: string[];
+  block: string[];
+  allowed: number;
+  refused: number;
+  hosts: { host: string; allowed: number; refused: number }[];
+  notes: string[];
+  total: number;
+  start: number;
+  entries: INetworkRequest[];
+}
+
+export interface IComparedCell extends ICellFacts {
+  /** Seconds after the attempt began. */
+  at: number | null;
+  line: string;
+}
+
+export interface ILinePair {
+  left: string | null;
+  right: string | null;
+  same: boolean;
+}
+
+export interface IPair {
+  match: 'same' | 'changed' | 'left' | 'right';
+  /** Positions among the cells of each side. */
+  left: number | null;
+  right: number | null;
+}
+
+export interface IComparedRow extends IPair {
+  lines: ILinePair[];
+  cut: boolean;
+  left_output: IText | null;
+  right_output: IText | null;
+}
+
+export interface ICompared {
+  began: string | null;
+  ended: boolean;
+  cells: IComparedCell[];
+}
+
+export interface IComparison {
+  left: ICompared;
+  right: ICompared;
+  pairs: IPair[];
+  total: number;
+  start: number;
+  rows: IComparedRow[];
 }
 
 /** An event of a stream, as the feed sends it. */

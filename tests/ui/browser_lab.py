@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHOTS = Path(os.environ.get("RECLAIM_SCREENSHOTS") or REPOSITORY / "docs" / "screenshots")
@@ -22,3 +23,12 @@ class Lab:
     @property
     def runs(self) -> Path:
         return self.root / "runs"
+
+
+def shot(page: Any, name: str, at: str | None = None) -> None:
+    """Keep a picture of a page, with what a selector finds brought to the top."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    if at is not None:
+        page.locator(at).first.evaluate("node => node.scrollIntoView({block: 'start'})")
+    page.wait_for_timeout(400)  # animations
+    page.screenshot(path=SHOTS / f"{name}.png")

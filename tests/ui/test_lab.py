@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from browser_lab import SHOTS, Lab
+from browser_lab import Lab, shot
 
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.index import row_of
@@ -20,12 +20,6 @@ SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 EVIDENCE = f"{SHOWN} .jp-reclaim-Evidence"
 CELLS = "window.jupyterapp.shell.currentWidget.content.model.cells.length"
 MARKED = """name => [...(CSS.highlights.get(name) ?? [])].map(range => range.toString())"""
-
-
-def shot(page: Any, name: str) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.wait_for_timeout(400)  # animations
-    page.screenshot(path=SHOTS / f"{name}.png")
 
 
 def papers(page: Any) -> list[str]:

@@ -22,6 +22,7 @@ export interface IBannerActions {
   jump(place: { cell: string | null; output: number | null; text: string; line: string }): void;
   openCard(): void;
   openPage(): void;
+  compare(): void;
   act(action: 'stop' | 'resume' | 'grade'): void;
   revert(): void;
   toggle(): void;
@@ -84,6 +85,7 @@ export class Banner extends React.Component<
               !attempt.imported &&
               this._button(verdict ? trans.__('Grade again') : trans.__('Grade'), () => actions.act('grade'))}
             {this._button(trans.__('Timeline'), actions.openPage)}
+            {!attempt.imported && this._button(trans.__('Compare…'), actions.compare)}
             {paper && this._button(trans.__('Card'), actions.openCard)}
           </span>
         </div>

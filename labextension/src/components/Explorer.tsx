@@ -7,6 +7,7 @@ import { RunsModel } from '../model/runs';
 import { IAttempt, IPaper } from '../tokens';
 import { BudgetBar } from './BudgetBar';
 import { Mark } from './Mark';
+import { PickBar, PickBox } from './Picks';
 import { VirtualList } from './VirtualList';
 
 export interface IActions {
@@ -14,6 +15,7 @@ export interface IActions {
   openCard(paper: IPaper): void;
   start(paper: string | null): void;
   stop(attempt: IAttempt): void;
+  compare(left: string, right: string): void;
 }
 
 const HEIGHTS: { [kind in Item['kind']]: number } = {
@@ -55,10 +57,12 @@ export class Explorer extends React.Component<
 
   componentDidMount(): void {
     this.props.model.changed.connect(this._update, this);
+    this.props.model.picks.changed.connect(this._update, this);
   }
 
   componentWillUnmount(): void {
     this.props.model.changed.disconnect(this._update, this);
+    this.props.model.picks.changed.disconnect(this._update, this);
   }
 
   render(): React.ReactNode {
@@ -125,6 +129,7 @@ export class Explorer extends React.Component<
             }}
           />
         )}
+        <PickBar model={model} compare={this.props.actions.compare} trans={trans} />
         {model.catalog.count === 0 && items.length > 0 && !asked && (
           <div className="jp-reclaim-Explorer-hint">
             <p>{trans.__('No attempt has been made yet.')}</p>
@@ -370,9 +375,13 @@ export class Explorer extends React.Component<
         aria-label={sentence(attempt)}
         className={`${base} jp-mod-attempt jp-mod-clickable jp-reclaim-attempt-item${current ? ' jp-mod-current' : ''}`}
         data-path={attempt.path}
+        aria-checked={this.props.model.picks.has(attempt.path)}
         title={sentence(attempt)}
-        onClick={() => this._open(item.key, attempt)}
+        onClick={event =>
+          event.ctrlKey || event.metaKey ? this._pick(item.key, attempt) : this._open(item.key, attempt)
+        }
       >
+        <PickBox path={attempt.path} picks={this.props.model.picks} trans={this.props.trans} />
         <Mark mark={mark} title={words(mark)} />
         <span className="jp-reclaim-Row-name">
           {agentName(attempt)}{' '}
@@ -390,6 +399,11 @@ export class Explorer extends React.Component<
   private _open(key: string, attempt: IAttempt): void {
     this._setActive(key);
     this.props.actions.open(attempt);
+  }
+
+  private _pick(key: string, attempt: IAttempt): void {
+    this._setActive(key);
+    this.props.model.picks.toggle(attempt.path);
   }
 
   private _toggle(item: Item): void {
@@ -461,7 +475,9 @@ export class Explorer extends React.Component<
         break;
       case 'Enter':
       case ' ':
-        if (item.kind === 'attempt' || item.kind === 'running') {
+        if (item.kind === 'attempt' && (event.ctrlKey || event.shiftKey)) {
+          this._pick(item.key, item.attempt);
+        } else if (item.kind === 'attempt' || item.kind === 'running') {
           this._open(item.key, item.attempt);
         } else {
           this._toggle(item);

@@ -1,8 +1,12 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
+import { Api } from '../api';
 import { agentName, cellSeconds, markOf, quantity, span, words } from '../format';
 import { IDetail, IEvent, IRecord, IVerdict } from '../tokens';
+import { Conversation } from './Conversation';
 import { Mark } from './Mark';
+import { NetworkLog } from './NetworkLog';
+import { Reexecution } from './Reexecution';
 
 export interface IPageCell {
   id: string;
@@ -53,6 +57,9 @@ export function Page(props: {
   record: IRecord | null;
   cells: IPageCell[];
   jump: (cell: string | null, output: number | null, text: string, line: string) => void;
+  reexecute: () => void;
+  compare: () => void;
+  api: Api;
   trans: TranslationBundle;
 }): React.ReactElement {
   const { detail, record, cells, jump, trans } = props;
@@ -74,6 +81,16 @@ export function Page(props: {
           {attempt.title} · {detail.ending ?? words(attempt.state)} ·{' '}
           {trans.__('%1 of %2', span(attempt.spent_hours), span(attempt.budget_hours))}
         </p>
+        {detail.imported === null && (
+          <p className="jp-reclaim-Page-buttons">
+            <button className="jp-mod-styled jp-mod-minimal" onClick={() => jump(null, null, '', '')}>
+              {trans.__('Open the notebook')}
+            </button>
+            <button className="jp-mod-styled jp-mod-minimal" onClick={props.compare}>
+              {trans.__('Compare with another attempt…')}
+            </button>
+          </p>
+        )}
       </header>
       {detail.imported !== null && <ImportedFacts facts={detail.imported} trans={trans} />}
       <section hidden={detail.imported !== null}>
@@ -133,6 +150,28 @@ export function Page(props: {
           ))}
         </div>
       </section>
+      {detail.imported === null && attempt.state === 'ended' && (
+        <Reexecution detail={detail} jump={jump} start={props.reexecute} trans={trans} />
+      )}
+      {detail.imported === null && (
+        <>
+          <section>
+            <h2>{trans.__('Conversation, beside the cells')}</h2>
+            <Conversation
+              api={props.api}
+              path={attempt.path}
+              stamp={detail.stamp}
+              cells={code}
+              jump={jump}
+              trans={trans}
+            />
+          </section>
+          <section>
+            <h2>{trans.__('Network')}</h2>
+            <NetworkLog api={props.api} path={attempt.path} stamp={detail.stamp} jump={jump} trans={trans} />
+          </section>
+        </>
+      )}
       <section>
         <h2>{trans.__('Record')}</h2>
         <p>

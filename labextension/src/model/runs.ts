@@ -5,6 +5,7 @@ import { Api } from '../api';
 import { IAttempt, ILive, IStatus, ISuite } from '../tokens';
 import { Catalog } from './catalog';
 import { Feed, Message } from './feed';
+import { Picks } from './picks';
 
 /** All suites and attempts as they are now. Views listen to `changed` and read. */
 export class RunsModel implements IDisposable {
@@ -29,6 +30,16 @@ export class RunsModel implements IDisposable {
     return this._attemptChanged;
   }
 
+  /** The path of an attempt for which the server has just been asked for something. */
+  get acted(): ISignal<this, string> {
+    return this._acted;
+  }
+
+  /** Say that the server was asked for something that its files show later. */
+  tellActed(path: string): void {
+    this._acted.emit(path);
+  }
+
   get isDisposed(): boolean {
     return this._disposed;
   }
@@ -37,6 +48,8 @@ export class RunsModel implements IDisposable {
   suites: ISuite[] = [];
   problem: string | null = null;
   loaded = false;
+  /** What is chosen to be compared. */
+  readonly picks = new Picks();
   readonly lives = new Map<string, ILive>();
   readonly attempts = new Map<string, IAttempt>();
 
@@ -118,6 +131,9 @@ export class RunsModel implements IDisposable {
         break;
       case 'gone':
         this.attempts.delete(message.path);
+        if (this.picks.has(message.path)) {
+          this.picks.toggle(message.path);
+        }
         this.lives.delete(message.path);
         break;
       case 'live':
@@ -131,6 +147,7 @@ export class RunsModel implements IDisposable {
 
   private _changed = new Signal<this, void>(this);
   private _attemptChanged = new Signal<this, string>(this);
+  private _acted = new Signal<this, string>(this);
   private _tell: Debouncer;
   private _catalog: Catalog | null = null;
   private _current: string | null = null;

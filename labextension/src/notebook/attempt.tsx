@@ -246,6 +246,7 @@ export class AttemptView implements IDisposable {
     const actions: IBannerActions = {
       jump: place => void this.jump(place),
       openCard: () => void this._options.commands.execute('reclaim:open-card', { paper: cardName(state) }),
+      compare: () => void this._options.commands.execute('reclaim:compare', { path: this._path }),
       openPage: () => void this._options.commands.execute('reclaim:open-page', { path: this._path }),
       act: action => void this._options.commands.execute(`reclaim:${action}`, { path: this._path }),
       revert: () => void this.panel.context.revert(),

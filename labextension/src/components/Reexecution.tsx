@@ -1,0 +1,138 @@
+import { TranslationBundle } from '@jupyterlab/translation';
+import * as React from 'react';
+import { quantity, since } from '../format';
+import { IDetail, IRerun } from '../tokens';
+
+/** Running the measurement again: what it is, how it stands, what came of it. */
+export function Reexecution(props: {
+  detail: IDetail;
+  jump: (cell: string | null, output: number | null, text: string, line: string) => void;
+  start: () => void;
+  trans: TranslationBundle;
+}): React.ReactElement {
+  const { detail, jump, start, trans } = props;
+  const { running, started, problem, results } = detail.reexecution;
+  return (
+    <section className="jp-reclaim-Reexecution">
+      <h2>{trans.__('Re-execution')}</h2>
+      {results.length === 0 && !running && problem === null && (
+        <p className="jp-reclaim-dim">
+          {trans.__(
+            'Not run again yet. Re-executing runs the measurement in a fresh kernel, once as it was and once with changed inputs, and adds a verdict.'
+          )}
+        </p>
+      )}
+      {results.map(one =>
+        one.result === null ? (
+          <p key={one.file} className="jp-reclaim-error">
+            {one.problem}
+          </p>
+        ) : (
+          <Result
+            key={one.file}
+            file={one.file}
+            rerun={one.result}
+            unit={detail.attempt.unit}
+            jump={jump}
+            trans={trans}
+          />
+        )
+      )}
+      {running && (
+        <p role="status">
+          <span className="jp-reclaim-Working" aria-hidden="true" />
+          {trans.__(
+            'Running again for %1. It goes on when this page or the server is closed.',
+            since(started, Date.now())
+          )}
+        </p>
+      )}
+      {!running && problem !== null && (
+        <p className="jp-reclaim-error" role="alert">
+          {trans.__('The last try gave no verdict: %1', problem)}
+        </p>
+      )}
+      <button className="jp-mod-styled jp-mod-minimal" disabled={running} onClick={start}>
+        {results.length > 0 || problem !== null ? trans.__('Re-execute again…') : trans.__('Re-execute…')}
+      </button>
+    </section>
+  );
+}
+
+function Result(props: {
+  file: string;
+  rerun: IRerun;
+  unit: string;
+  jump: (cell: string | null, output: number | null, text: string, line: string) => void;
+  trans: TranslationBundle;
+}): React.ReactElement {
+  const { rerun, unit, jump, trans } = props;
+  const agrees =
+    rerun.agrees === null
+      ? trans.__('there is no number to compare')
+      : rerun.agrees
+        ? trans.__('came out again')
+        : trans.__('did not come out again');
+  const constant =
+    rerun.constant === null
+      ? trans.__('nothing could be changed')
+      : rerun.constant
+        ? trans.__('the same number: a constant')
+        : trans.__('another number, as of a measurement');
+  const lines: [string, React.ReactNode][] = [
+    [
+      trans.__('run again'),
+      <>
+        {rerun.what === 'cell' ? trans.__('the measurement') : trans.__('the whole notebook')},{' '}
+        {trans.__('%1 cells in %2', rerun.cells.length, rerun.kernel)}{' '}
+        <button className="jp-reclaim-Link" onClick={() => jump(rerun.measuring, null, '', '')}>
+          {trans.__('show the measuring cell')}
+        </button>
+      </>
+    ],
+    [trans.__('recorded'), quantity(rerun.original, unit)],
+    [
+      trans.__('again'),
+      <>
+        {rerun.again === null ? rerun.detail : quantity(rerun.again, unit)}{' '}
+        <Judged good={rerun.agrees}>{agrees}</Judged>
+      </>
+    ],
+    [
+      trans.__('with changed inputs'),
+      <>
+        {rerun.changed.length > 0 && <code>{rerun.changed.join(', ')}</code>}{' '}
+        <Judged good={rerun.constant === null ? null : !rerun.constant}>{constant}</Judged>
+      </>
+    ],
+    ...rerun.left_out.map((part): [string, React.ReactNode] => [
+      trans.__('left out'),
+      <button key={part.cell} className="jp-reclaim-Link" onClick={() => jump(part.cell, null, part.text, part.text)}>
+        {part.text}
+      </button>
+    ])
+  ];
+  return (
+    <table className="jp-reclaim-Facts" aria-label={props.file}>
+      <tbody>
+        {lines.map(([name, value], index) => (
+          <tr key={index}>
+            <th scope="row">{name}</th>
+            <td>{value}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Judged(props: { good: boolean | null; children: React.ReactNode }): React.ReactElement {
+  const mark = props.good === null ? '' : props.good ? '✓ ' : '✗ ';
+  const kind = props.good === null ? 'jp-reclaim-dim' : props.good ? 'jp-reclaim-good' : 'jp-reclaim-error';
+  return (
+    <span className={kind}>
+      {mark}
+      {props.children}
+    </span>
+  );
+}
