@@ -18,6 +18,7 @@ from reclaim_nb.analysis.outcomes import standing
 from reclaim_nb.analysis.readers import CELLS, CELLS_TABLE, FACTS, FACTS_TABLE, VERDICTS, VERDICTS_TABLE, read_card
 from reclaim_nb.analysis.uncounted import uncounted
 from reclaim_nb.attempts.reasons import ENDINGS
+from reclaim_nb.bulk import uncollected
 from reclaim_nb.errors import RecordError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.record.folder import AttemptFolder
@@ -51,7 +52,8 @@ class Runs:
         left_out: declared attempts at papers whose cards are not to be counted (broken or provisional), in the columns
             of the frame of attempts; they stand in no other frame.
         notes: what a reader of these frames has to know: records that cannot be read, batches whose plan is lost.
-        read_cells, read_cards: how :attr:`cells` and :attr:`cards` are got when they are first asked for.
+        read_cells, read_cards: how :attr:`cells` and :attr:`cards` are got when they are first asked for; cells also of
+            a single attempt.
     """
 
     path: Path
@@ -60,13 +62,21 @@ class Runs:
     papers: pd.DataFrame
     left_out: pd.DataFrame
     notes: tuple[str, ...] = ()
-    read_cells: Callable[[], pd.DataFrame] = field(default=lambda: columns.typed([], columns.CELLS), repr=False)
+    read_cells: Callable[[str | None], pd.DataFrame] = field(
+        default=lambda attempt: columns.typed([], columns.CELLS), repr=False
+    )
     read_cards: Callable[[], dict[str, PaperCard]] = field(default=dict, repr=False)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """One row per cell, of every making; read at the first use, since few questions need it and it is long."""
-        return self.read_cells()
+        return self.read_cells(None)
+
+    def cells_of(self, attempt: str) -> pd.DataFrame:
+        """Return one row per cell of one attempt, without reading those of all others."""
+        if "cells" in vars(self):
+            return self.cells[self.cells["attempt"] == attempt].reset_index(drop=True)
+        return self.read_cells(attempt)
 
     @cached_property
     def cards(self) -> dict[str, PaperCard]:
@@ -92,11 +102,18 @@ class Runs:
             papers=papers.reset_index(drop=True),
             verdicts=self.verdicts[self.verdicts["attempt"].isin(kept)].reset_index(drop=True),
             left_out=out.reset_index(drop=True),
-            read_cells=lambda: self.cells[self.cells["attempt"].isin(kept)].reset_index(drop=True),
+            read_cells=lambda attempt: (
+                self.cells[self.cells["attempt"].isin(kept)].reset_index(drop=True)
+                if attempt is None
+                else self.cells_of(attempt)
+                if attempt in kept
+                else columns.typed([], columns.CELLS)
+            ),
             read_cards=lambda: self.cards,
         )
 
 
+@uncollected()
 def load_runs(
     path: Path | str,
     *,
@@ -158,7 +175,7 @@ def load_runs(
                 *(f"{one}: {why}" for one, why in _zip(rows["path"], rows["problem"]) if why),
             ]
         ),
-        lambda: _read_cells(path, seen),
+        lambda attempt: _read_cells(path, seen) if attempt is None else _read_cells_of(path, attempt, seen),
         lambda: _read_cards(path, rows, facts),
     )
 
@@ -249,11 +266,17 @@ def _verdict_frame(lines: list[tuple[Any, ...]], chosen: dict[str, tuple[Any, ..
     return columns.typed_columns(found, columns.VERDICTS)
 
 
+@uncollected()
 def _read_cells(path: Path, seen: set[str]) -> pd.DataFrame:
     _, tables = Index(path).read(CELLS_TABLE)
     return columns.typed_columns(
         _by_column([line for line in tables["cells"] if line[0] in seen], CELLS), columns.CELLS
     )
+
+
+def _read_cells_of(path: Path, attempt: str, seen: set[str]) -> pd.DataFrame:
+    lines = CELLS_TABLE.rows_of(AttemptFolder(path / attempt), attempt) if attempt in seen else []
+    return columns.typed_columns(_by_column(lines, CELLS), columns.CELLS)
 
 
 def _by_column(lines: list[tuple[Any, ...]], names: Sequence[str]) -> Columns:
