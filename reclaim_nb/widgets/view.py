@@ -14,8 +14,8 @@ STYLE = (
     "<style>.reclaim-view{font-family:var(--jp-ui-font-family,system-ui,sans-serif)}"
     ".reclaim-view .table{overflow:auto;max-height:32em;margin:.6em 0}.reclaim-view table{border-collapse:collapse}"
     ".reclaim-view caption{text-align:left;padding:.3em 0;opacity:.75}"
-    ".reclaim-view th,.reclaim-view td{padding:.2em .7em;text-align:left;vertical-align:top}"
-    ".reclaim-view td.number,.reclaim-view th.number{text-align:right;font-variant-numeric:tabular-nums}"
+    ".reclaim-view .table th,.reclaim-view .table td{padding:.2em .7em;text-align:left;vertical-align:top}"
+    ".reclaim-view .table td.number,.reclaim-view .table th.number{text-align:right;font-variant-numeric:tabular-nums}"
     ".reclaim-view img{max-width:100%}"
     ".reclaim-view pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0}</style>"
 )
