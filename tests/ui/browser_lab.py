@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).parent.parent.parent
 SHOTS = Path(os.environ.get("RECLAIM_SCREENSHOTS") or REPOSITORY / "docs" / "screenshots")
@@ -22,3 +26,22 @@ class Lab:
     @property
     def runs(self) -> Path:
         return self.root / "runs"
+
+
+def browser() -> str | None:
+    """Return the command of a browser that is there."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """Yield a running browser that calls nobody by itself."""
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(
+            executable_path=browser(), args=[*flags, "--disable-component-update", "--disable-sync"]
+        )
+        yield started
+        started.close()
