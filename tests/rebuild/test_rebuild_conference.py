@@ -276,14 +276,14 @@ def test_a_frozen_card_changed_by_a_byte_is_refused_everywhere(reviewed, tmp_pat
     ):
         with pytest.raises(CardError, match="frozen"):
             load()
-    assert "the card was changed after that" in " ".join(str(f) for f in check_path(place))
+    assert "paper.yaml was changed after that" in " ".join(str(f) for f in check_path(place))
     file.write_bytes(file.read_bytes()[:-1])
     assert find_paper(f"mini2026/{slug}").card.id == slug
     with pytest.raises(CardError, match="not written again"):
         write_manifest(place)
     manifest = place / "suite.yaml"
     manifest.write_text(manifest.read_text().replace("version: '1'", "version: '2'"))
-    with pytest.raises(CardError, match="was changed after that; take the published files"):
+    with pytest.raises(CardError, match=r"its manifest suite\.yaml was changed after that"):
         find_paper(f"mini2026/{slug}")
 
 
