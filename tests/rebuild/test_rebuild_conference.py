@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 
-from reclaim_nb.agents.service import make_service
 from reclaim_nb.errors import CardError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.check import check_path
 from reclaim_nb.papers.suite import find_paper, find_suite, load_suite, write_manifest
 from reclaim_nb.rebuild import folder as disk
 from reclaim_nb.rebuild import review
-from reclaim_nb.rebuild.extract import Reader
+from reclaim_nb.rebuild.extract import reading
 from reclaim_nb.rebuild.finish import drift, freeze
 from reclaim_nb.rebuild.folder import Folder, RebuildError
 from reclaim_nb.rebuild.run import begin, run_step, settle
@@ -58,10 +57,10 @@ class Site:
         options = {"settings": {}, "retries": 0}
         with Endpoint(reader(path)) as endpoint, Services(folder, day=lambda: DAY) as services:
             # The address of the model is no part of a kept answer's key, and neither is its key.
-            model = Reader(make_service("scripted:reader", {**options, "base_url": endpoint.url}))
-            for step in steps:
-                done = run_step(step, folder, reader=model, services=services)
-                assert not done.later, done.later
+            with reading("scripted:reader", {**options, "base_url": endpoint.url}) as model:
+                for step in steps:
+                    done = run_step(step, folder, reader=model, services=services)
+                    assert not done.later, done.later
         return folder
 
 
