@@ -55,12 +55,15 @@ class Site:
     def run(self, path: Path, *, steps: tuple[str, ...] = STEPS) -> Folder:
         folder = begin(path, venue=VENUE, suite="mini2026", title="A mini conference", seed=4, count=12)
         options = {"settings": {}, "retries": 0}
-        with Endpoint(reader(path)) as endpoint, Services(folder, day=lambda: DAY) as services:
+        with (
+            Endpoint(reader(path)) as endpoint,
+            Services(folder, day=lambda: DAY) as services,
             # The address of the model is no part of a kept answer's key, and neither is its key.
-            with reading("scripted:reader", {**options, "base_url": endpoint.url}) as model:
-                for step in steps:
-                    done = run_step(step, folder, reader=model, services=services)
-                    assert not done.later, done.later
+            reading("scripted:reader", {**options, "base_url": endpoint.url}) as model,
+        ):
+            for step in steps:
+                done = run_step(step, folder, reader=model, services=services)
+                assert not done.later, done.later
         return folder
 
 
