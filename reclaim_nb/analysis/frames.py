@@ -16,11 +16,12 @@ from reclaim_nb.analysis import columns
 from reclaim_nb.analysis.declared import PAPER_KEY, band_of, declared_attempts, paper_keys
 from reclaim_nb.analysis.outcomes import standing
 from reclaim_nb.analysis.readers import CELLS, CELLS_TABLE, FACTS, FACTS_TABLE, VERDICTS, VERDICTS_TABLE, read_card
-from reclaim_nb.analysis.uncounted import uncounted
+from reclaim_nb.analysis.uncounted import departed, uncounted
 from reclaim_nb.attempts.reasons import ENDINGS
 from reclaim_nb.bulk import uncollected
 from reclaim_nb.errors import RecordError
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.index import Index
 from reclaim_nb.record.reader import first_event
@@ -33,6 +34,7 @@ _OF_FACTS = (
     *("model", "area", "arxiv", "need_hours", "network", "card_sha256", "audit", "provisional"),
     *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd"),
 )
+_OF_CARD = ("suite", "paper", "card_sha256", "card_path", "frozen")
 _OF_VERDICT = ("outcome", "cause", "contributing", "value", "grader", "flags", "score", "mode")
 _NO_FACTS = (None,) * (1 + len(FACTS))
 
@@ -49,8 +51,8 @@ class Runs:
             and also where nothing has come of it yet.
         verdicts: one row per verdict, of every making.
         papers: one row per paper of each batch, also those that no attempt has reached.
-        left_out: declared attempts at papers whose cards are not to be counted (broken or provisional), in the columns
-            of the frame of attempts; they stand in no other frame.
+        left_out: declared attempts at papers whose cards are not to be counted (broken, provisional, or departed from
+            their frozen suite), in the columns of the frame of attempts; they stand in no other frame.
         notes: what a reader of these frames has to know: records that cannot be read, batches whose plan is lost.
         read_cells, read_cards: how :attr:`cells` and :attr:`cards` are got when they are first asked for; cells also of
             a single attempt.
@@ -160,6 +162,7 @@ def load_runs(
     attempts = columns.typed_columns(found, columns.ATTEMPTS).sort_values("attempt", ignore_index=True)
     out = uncounted(attempts, broken=not include_broken, provisional=not include_provisional)
     uncounted_papers = uncounted(paper_frame, broken=not include_broken, provisional=not include_provisional)
+    uncounted_papers |= _same_papers(paper_frame, attempts[departed(attempts)])
     hidden = {rows["path"][place] for name in attempts["attempt"][out] for place in makings.get(_key(name), ())}
     seen = set(rows["path"]) - hidden
     return Runs(
@@ -217,6 +220,7 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     for name in _OF_VERDICT:
         place = 1 + VERDICTS.index(name)
         found[name] = [None if one is None else one[place] for one in verdict]
+    found["departed"] = _departed([{**of, **fact}[name] for name in _OF_CARD])
     report = 1 + VERDICTS.index("self_report")
     fault = [reason in ENDINGS and not ENDINGS[reason].counts for reason in rows["reason"]]
     spent, budget, need = (
@@ -241,6 +245,21 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
         "kernel": [kernel or None for kernel in of["kernel"]],
         "unsandboxed": [None if elsewhere else flag for elsewhere, flag in _zip(imported, of["unsandboxed"])],
     }
+
+
+def _departed(of_card: list[list[Any]]) -> list[str | None]:
+    """Say of each attempt why its card is not that of its frozen suite; the same few cards stand in many records."""
+    suites, said = FrozenSuites(), dict[tuple[Any, ...], str | None]()
+    for one in dict.fromkeys(_zip(*of_card)):
+        said[one] = suites.departed(MadeWith(*one)) if one[2] is not None else None
+    return [said[one] for one in _zip(*of_card)]
+
+
+def _same_papers(papers: pd.DataFrame, attempts: pd.DataFrame) -> pd.Series[bool]:
+    """Return which papers some attempts are at."""
+    names = ["batch", "suite", "paper"]
+    at = set(attempts[names].itertuples(index=False, name=None))
+    return pd.Series([one in at for one in papers[names].itertuples(index=False, name=None)], papers.index, dtype=bool)
 
 
 def _add_not_begun(found: Columns, declared: list[dict[str, Any]]) -> None:
