@@ -68,6 +68,7 @@ class Desk:
         self._visitors: dict[str, _Visitor] = {}
         self._at_work: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._warm: asyncio.Task[None]
 
     async def __aenter__(self) -> Desk:
         shutil.rmtree(self._folder, ignore_errors=True)  # a dead runner of this attempt may have left it
@@ -76,12 +77,20 @@ class Desk:
         self._server = await asyncio.start_unix_server(self._serve, path, limit=LINE_LIMIT)
         self._session.listeners.append(self._on_message)
         write_json(self._file, {"socket": str(path)})
+        self._warm = asyncio.create_task(self._warm_up())
         return self
+
+    async def _warm_up(self) -> None:
+        """The first completion of a kernel takes a second or two, longer than a notebook waits: have it over with."""
+        with contextlib.suppress(AttemptOver):
+            await self._session.look_up("complete_request", {"code": "attempt.", "cursor_pos": 8})
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._server is not None
         self._file.unlink(missing_ok=True)
         self._server.close()
+        self._warm.cancel()
+        await asyncio.gather(self._warm, return_exceptions=True)
         if self._at_work:
             await asyncio.wait(self._at_work, timeout=LAST_SECONDS)
         for task in self._at_work:

@@ -50,7 +50,8 @@ class Lookups:
         with meter.free(free_seconds):
             request = self._link().send("shell", kind, content)
             self._asked.add(request)
-            answer = self._answers[request] = asyncio.get_running_loop().create_future()
+            answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+            self._answers[request] = answer
             try:
                 async with asyncio.timeout(SECONDS):
                     return await answer
