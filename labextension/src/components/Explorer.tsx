@@ -22,7 +22,7 @@ export interface IActions {
 const HEIGHTS: { [kind in Item['kind']]: number } = {
   'running-header': 28,
   running: 66,
-  batch: 58,
+  batch: 66,
   tier: 28,
   paper: 42,
   attempt: 24,

@@ -1,4 +1,4 @@
-import { Cell } from '@jupyterlab/cells';
+import { Cell, ICodeCellModel } from '@jupyterlab/cells';
 import { NotebookPanel } from '@jupyterlab/notebook';
 import { cellSeconds, since } from '../format';
 import { ILive } from '../tokens';
@@ -176,11 +176,15 @@ function isCut(cell: Cell): boolean {
   if (cell.model.type !== 'code') {
     return false;
   }
-  const outputs: any[] = (cell.model.toJSON() as any).outputs ?? [];
-  return outputs.some(output => {
-    const text = Array.isArray(output.text) ? output.text.join('') : String(output.text ?? '');
-    return output.output_type === 'stream' && LEFT_OUT.test(text);
-  });
+  const { outputs } = cell.model as ICodeCellModel;
+  for (let index = 0; index < outputs.length; index++) {
+    const output = outputs.get(index);
+    // Its text as it is: a copy of fifty megabytes of outputs would be felt.
+    if (output.type === 'stream' && LEFT_OUT.test(output.streamText?.text ?? '')) {
+      return true;
+    }
+  }
+  return false;
 }
 
 function draw(cell: Cell, gutter: IGutter): void {
