@@ -1,6 +1,21 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
-import { ICard, IDetail, IAttempt, ILive, IOptions, IRecord, IStart, IStatus, ISuite } from './tokens';
+import {
+  IBatch,
+  ICard,
+  IDesk,
+  IDeskAnswer,
+  IDeskAsk,
+  IDetail,
+  IAttempt,
+  ILive,
+  IOptions,
+  IPlan,
+  IRecord,
+  IStart,
+  IStatus,
+  ISuite
+} from './tokens';
 
 /** The one error of requests: `message` says what happened and what to do, for people. */
 export class RequestError extends Error {
@@ -33,6 +48,15 @@ export class Api {
   start = (body: IStart) => this._request<{ path: string; contents_path: string | null }>('attempts', body);
   act = (path: string, action: 'stop' | 'resume' | 'grade') =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
+  desk = (path: string) => this._request<IDesk>(`desk/${encoded(path)}`);
+  askDesk = (path: string, body: IDeskAsk) => this._request<IDeskAnswer>(`desk/${encoded(path)}`, body);
+  plans = async (folder: string) =>
+    (await this._request<{ plans: string[] }>(`plans?folder=${encodeURIComponent(folder)}`)).plans;
+  plan = (path: string) => this._request<IPlan>(`plan?path=${encodeURIComponent(path)}`);
+  batches = async () => (await this._request<{ batches: IBatch[] }>('batches')).batches;
+  startBatch = (path: string) => this._request<{ folder: string }>('batches', { path });
+  stopBatch = (folder: string) =>
+    this._request<{ folder: string }>(`batches/${encodeURIComponent(folder)}`, { action: 'stop' });
 
   /** Address of the feed, from a message on. */
   feedUrl(epoch: string | null, since: number): string {

@@ -10,6 +10,7 @@ import { cellsOf, Page } from './components/Page';
 import { startAttempt } from './components/StartForm';
 import { reclaimIcon } from './icons';
 import { Message } from './model/feed';
+import { isWorking } from './model/person';
 import { RunsModel } from './model/runs';
 import { viewOf } from './notebook/attempt';
 import { IDetail, IEvent, IRecord } from './tokens';
@@ -37,6 +38,9 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
     describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
     execute: async args => {
       const path = attemptOf(args);
+      if (path !== null && !args.record && isWorking(model.attempts.get(path))) {
+        return commands.execute('reclaim:work', { path });
+      }
       if (path !== null && model.attempts.get(path)?.imported) {
         return commands.execute('reclaim:open-page', { path }); // it has no notebook
       }
@@ -66,13 +70,15 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
         await model.refresh();
       }
       const hit = app.contextMenuHitTest(node => !!node.dataset.paper);
-      const path = await startAttempt(model, (args.paper as string) ?? hit?.dataset.paper ?? null, trans);
+      const paper = (args.paper as string) ?? hit?.dataset.paper ?? null;
+      const path = await startAttempt(model, paper, trans, args.agent as string | undefined);
       if (path !== null) {
         await model.refresh();
         // The notebook is there as soon as the kernel has started.
         for (let tries = 0; tries < 240; tries++) {
           const found = await model.api.attempt(path).catch(() => null);
-          if (found?.stamp.includes('attempt.ipynb')) {
+          const working = found !== null && isWorking(found.attempt);
+          if (working ? (await model.api.desk(path)).open : found?.stamp.includes('attempt.ipynb')) {
             return commands.execute('reclaim:open-attempt', { path });
           }
           await new Promise(done => window.setTimeout(done, 500));
@@ -96,7 +102,8 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
       describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
       isEnabled: args => {
         const path = attemptOf(args);
-        return path !== null && model.attempts.get(path)?.state === state;
+        const attempt = path === null ? undefined : model.attempts.get(path);
+        return attempt?.state === state && !attempt.imported; // what was made elsewhere is not ours to act on
       },
       execute: async args => {
         const path = attemptOf(args);
@@ -188,7 +195,9 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
       });
       const widget = new MainAreaWidget({ content });
       widget.id = id;
-      widget.title.label = `${path.split('/')[2]} · ${path.split('/')[3]}`;
+      const known = model.attempts.get(path);
+      const paper = (known && model.catalog.paper(`${known.suite}/${known.paper}`)?.id) ?? path.split('/')[2];
+      widget.title.label = `${paper} · ${path.split('/')[3]}`;
       widget.title.caption = path;
       widget.title.icon = reclaimIcon;
       widget.title.closable = true;
@@ -218,7 +227,7 @@ class PageWidget extends ReactWidget {
     const follow = model.feed.follow(path, 0);
     const read = async () => {
       try {
-        this._detail = await model.api.attempt(path);
+        this._detail = model.named(await model.api.attempt(path));
         this.update();
         this._record = await model.api.record(path);
       } catch (problem) {
