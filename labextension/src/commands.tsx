@@ -157,7 +157,7 @@ export function addCommands({ app, documents, model, trans }: ICommandOptions): 
           return; // asked for again while it was being read, as a double click does
         }
         const content = ReactWidget.create(
-          <CardView card={card} onStart={() => void commands.execute('reclaim:new-attempt', { paper })} />
+          <CardView card={card} trans={trans} onStart={() => void commands.execute('reclaim:new-attempt', { paper })} />
         );
         content.addClass('jp-reclaim-Document');
         const widget = new MainAreaWidget({ content });

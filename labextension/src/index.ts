@@ -75,6 +75,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       model.current = current === null ? null : attemptBehind(model, current.context.path);
     });
 
+    const category = trans.__('RECLAIM');
     for (const command of [
       'new-attempt',
       'human-attempt',
@@ -89,10 +90,10 @@ const plugin: JupyterFrontEndPlugin<void> = {
       'submit',
       'close'
     ]) {
-      palette?.addItem({ command: `reclaim:${command}`, category: 'RECLAIM' });
+      palette?.addItem({ command: `reclaim:${command}`, category });
     }
     ['new-attempt', 'human-attempt'].forEach((command, rank) =>
-      launcher?.add({ command: `reclaim:${command}`, category: 'RECLAIM', args: { isLauncher: true }, rank })
+      launcher?.add({ command: `reclaim:${command}`, category, args: { isLauncher: true }, rank })
     );
     void registry
       ?.load(PLUGIN)

@@ -1,9 +1,11 @@
 import { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import { nullTranslator, TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import { PromiseDelegate } from '@lumino/coreutils';
 import * as React from 'react';
 import { CardView } from './components/CardView';
 import { VerdictView } from './components/Page';
+import { NAMESPACE } from './tokens';
 
 const CARD = 'application/vnd.reclaim.card+json';
 const VERDICT = 'application/vnd.reclaim.verdict+json';
@@ -13,7 +15,10 @@ const VERDICT = 'application/vnd.reclaim.verdict+json';
  * printed it is said above, for a cell can print any verdict it likes.
  */
 class ReclaimRenderer extends ReactWidget implements IRenderMime.IRenderer {
-  constructor(private _mime: string) {
+  constructor(
+    private _mime: string,
+    private _trans: TranslationBundle
+  ) {
     super();
     this.addClass('jp-reclaim-Mime');
   }
@@ -31,14 +36,21 @@ class ReclaimRenderer extends ReactWidget implements IRenderMime.IRenderer {
       return <pre>{String(data)}</pre>;
     }
     const card = this._mime === CARD;
+    const trans = this._trans;
     return (
       <div>
         <div className="jp-reclaim-dim jp-reclaim-Mime-origin">
           {card
-            ? 'paper card, as this cell printed it'
-            : 'a verdict printed by this cell: not the verdict on this attempt'}
+            ? trans.__('paper card, as this cell printed it')
+            : trans.__('a verdict printed by this cell: not the verdict on this attempt')}
         </div>
-        <Guard>{card ? <CardView card={data} /> : <VerdictView title="verdict" verdict={data} />}</Guard>
+        <Guard trans={trans}>
+          {card ? (
+            <CardView card={data} trans={trans} />
+          ) : (
+            <VerdictView title={trans.__('verdict')} verdict={data} trans={trans} />
+          )}
+        </Guard>
       </div>
     );
   }
@@ -48,13 +60,17 @@ class ReclaimRenderer extends ReactWidget implements IRenderMime.IRenderer {
 }
 
 /** What does not have the form of a card says so, and harms nothing around it. */
-class Guard extends React.Component<{ children: React.ReactNode }, { failed: boolean }> {
+class Guard extends React.Component<{ children: React.ReactNode; trans: TranslationBundle }, { failed: boolean }> {
   state = { failed: false };
   static getDerivedStateFromError(): { failed: boolean } {
     return { failed: true };
   }
   render(): React.ReactNode {
-    return this.state.failed ? <pre>not a card or verdict that can be shown</pre> : this.props.children;
+    return this.state.failed ? (
+      <pre>{this.props.trans.__('not a card or verdict that can be shown')}</pre>
+    ) : (
+      this.props.children
+    );
   }
 }
 
@@ -64,7 +80,8 @@ const extension: IRenderMime.IExtension[] = [CARD, VERDICT].map(mime => ({
   rendererFactory: {
     safe: true,
     mimeTypes: [mime],
-    createRenderer: options => new ReclaimRenderer(options.mimeType)
+    createRenderer: options =>
+      new ReclaimRenderer(options.mimeType, (options.translator ?? nullTranslator).load(NAMESPACE))
   },
   rank: 0,
   dataType: 'json'

@@ -15,6 +15,7 @@ from reclaim_nb.errors import AttemptError, AttemptExists, RecordError
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.payloads import PayloadStore, Policy
 
+RUNNER_LOCK = ".lock"
 LOOKING_SECONDS = 0.2
 """How long a runner that wants an attempt waits for processes that only look at its lock."""
 
@@ -124,10 +125,15 @@ def repeat_name(repeat: int, again: int = 1) -> str:
 
 
 class Lock:
-    """Held by the one runner that works on an attempt; the system frees it when that process ends, however it ends."""
+    """Held by the one runner that works on an attempt; the system frees it when that process ends, however it ends.
 
-    def __init__(self, folder: AttemptFolder) -> None:
-        self._path = folder.path / ".lock"
+    Args:
+        folder: the attempt.
+        name: of the lock's file; another one for work that is not the runner's.
+    """
+
+    def __init__(self, folder: AttemptFolder, name: str = RUNNER_LOCK) -> None:
+        self._path = folder.path / name
         self._file: int | None = None
 
     def take(self) -> None:
@@ -167,9 +173,9 @@ def _lock_soon(handle: int) -> None:
             time.sleep(0.005)
 
 
-def is_held(folder: AttemptFolder) -> bool:
-    """Tell whether a live runner works on the attempt."""
-    path = folder.path / ".lock"
+def is_held(folder: AttemptFolder, name: str = RUNNER_LOCK) -> bool:
+    """Tell whether a live runner works on the attempt, or whoever holds the lock of another name."""
+    path = folder.path / name
     if not path.exists():
         return False
     handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)

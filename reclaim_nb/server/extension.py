@@ -12,9 +12,11 @@ from traitlets import Enum, Int, List, Unicode, default
 
 from reclaim_nb.attempts.agent import agent_names
 from reclaim_nb.papers.suite import PAPERS_VARIABLE
-from reclaim_nb.server import batch_handlers, desk, handlers, socket
+from reclaim_nb.server import batch_handlers, desk, handlers, reading, socket
 from reclaim_nb.server.batches import Batches
+from reclaim_nb.server.comparison import Comparisons
 from reclaim_nb.server.places import Places
+from reclaim_nb.server.story import Stories
 from reclaim_nb.server.views import Suites
 from reclaim_nb.server.watch import Watch
 
@@ -28,6 +30,9 @@ ROUTES: tuple[tuple[str, str, type], ...] = (
     ("/reclaim/api/attempts", r"/reclaim/api/attempts", handlers.AttemptsHandler),
     ("/reclaim/api/attempts/{attempt}", rf"/reclaim/api/attempts/{NAME}", handlers.AttemptHandler),
     ("/reclaim/api/records/{attempt}", rf"/reclaim/api/records/{NAME}", handlers.RecordHandler),
+    ("/reclaim/api/conversations/{attempt}", rf"/reclaim/api/conversations/{NAME}", reading.ConversationHandler),
+    ("/reclaim/api/networks/{attempt}", rf"/reclaim/api/networks/{NAME}", reading.NetworkHandler),
+    ("/reclaim/api/comparisons/{attempt}", rf"/reclaim/api/comparisons/{NAME}", reading.ComparisonHandler),
     ("/reclaim/api/actions/{attempt}", rf"/reclaim/api/actions/{NAME}", handlers.ActionsHandler),
     ("/reclaim/api/desk/{attempt}", rf"/reclaim/api/desk/{NAME}", desk.DeskHandler),
     ("/reclaim/api/plans", r"/reclaim/api/plans", batch_handlers.PlansHandler),
@@ -85,6 +90,8 @@ class ReclaimServer(ExtensionApp):
             reclaim_kernels=list(self.kernels),
             reclaim_slots=self.slots,
             reclaim_records={},
+            reclaim_stories=Stories(),
+            reclaim_comparisons=Comparisons(),
         )
         if hasattr(self.serverapp.contents_manager, "register_pre_save_hook"):
             self.serverapp.contents_manager.register_pre_save_hook(keep_records(places))

@@ -48,6 +48,11 @@ def answers(method: Method) -> Method:
     return wrapped
 
 
+def told(problem: ValidationError) -> str:
+    """Return what is wrong with a request, in a line."""
+    return "; ".join(f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors()[:5])
+
+
 class Handler(APIHandler):
     """What the handlers share."""
 
@@ -84,10 +89,31 @@ class Handler(APIHandler):
         try:
             return model.model_validate_json(raw or b"{}")
         except ValidationError as problem:
-            told = "; ".join(
-                f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors()[:5]
+            raise HTTPError(400, reason="Bad Request", log_message=told(problem)) from None
+
+    async def require_slot(self) -> None:
+        """Pass when one more may run.
+
+        Raises:
+            Refused: when as many run as this server allows.
+        """
+        rows = await asyncio.to_thread(views.rows, self.places)
+        running = sum(row.state == "running" for row in rows) + processes.again()
+        if running >= self.settings["reclaim_slots"]:
+            raise processes.Refused(
+                f"{running} attempts are running, as many as this server allows (ReclaimServer.slots); "
+                "wait for one to end, or stop one"
             )
-            raise HTTPError(400, reason="Bad Request", log_message=told) from None
+
+    async def require_kernel(self, folder: AttemptFolder) -> None:
+        """Pass when an attempt's cells may run again here.
+
+        Raises:
+            AttemptError: when they ran in a kernel that this server does not start.
+            Refused: when as many attempts run as this server allows.
+        """
+        options.check_kernel(views.kernel_kind(folder), self.settings["reclaim_kernels"])
+        await self.require_slot()
 
     def tell(self, answer: Any, status: int = 200) -> None:
         """Answer with JSON."""
@@ -172,12 +198,7 @@ class AttemptsHandler(Handler):
         options.check_start(body, self.settings["reclaim_agents"], self.settings["reclaim_kernels"], self.places.root)
         if why := views.unknown(await asyncio.to_thread(self.settings["reclaim_suites"].get), body.paper):
             raise CardError(why)
-        running = sum(row.state == "running" for row in await asyncio.to_thread(views.rows, self.places))
-        if running >= self.settings["reclaim_slots"]:
-            raise processes.Refused(
-                f"{running} attempts are running, as many as this server allows (ReclaimServer.slots); "
-                "wait for one to end, or stop one"
-            )
+        await self.require_slot()
         request = Request(
             **body.model_dump(exclude={"grade"}, exclude_none=True)
             | {"runs": str(self.places.runs), "conditions": body.conditions}
@@ -224,20 +245,24 @@ class RecordHandler(Handler):
 
 
 class ActionsHandler(Handler):
-    """Stopping, resuming and grading an attempt."""
+    """Stopping, resuming, grading and re-executing an attempt."""
 
     @authenticated
     @authorized
     @answers
     async def post(self, name: str) -> None:
         folder = self.places.attempt(name)
-        action = self.body(ActionBody).action
+        body = self.body(ActionBody)
+        action = body.action
         if not folder.stream.exists():
             raise processes.Refused("this attempt was made elsewhere and brought in; there is nothing to act on")
         if action == "stop":
             processes.stop(folder)
         elif action == "resume":
             await processes.resume(folder)
+        elif action == "reexecute":
+            await self.require_kernel(folder)
+            await processes.reexecute(folder, body.whole)
         else:
             await processes.grade(folder)
         self.watch.soon()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Name = Annotated[str, Field(min_length=1, max_length=120)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -39,4 +39,32 @@ class StartBody(_Body):
 class ActionBody(_Body):
     """What is to be done with an attempt."""
 
-    action: Literal["stop", "resume", "grade"]
+    action: Literal["stop", "resume", "grade", "reexecute"]
+    whole: bool = False
+    """Of a re-execution: run the whole notebook in an empty workspace, not the measurement alone."""
+
+    @model_validator(mode="after")
+    def _only_of_reexecute(self) -> ActionBody:
+        if self.whole and self.action != "reexecute":
+            raise ValueError("'whole' belongs to the action 'reexecute'")
+        return self
+
+
+class WindowQuery(_Body):
+    """Which part of a long list is asked for."""
+
+    start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    count: Annotated[int, Field(ge=1, le=100)] = 50
+    only: Literal["allowed", "refused", "different"] | None = None
+    """Of a network log: one kind of request. Of a comparison: leave out cells that are the same."""
+
+
+class TalkQuery(_Body):
+    """Which part of a conversation is asked for."""
+
+    start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    count: Annotated[int, Field(ge=1, le=100)] = 50
+    cell: Name | None = None
+    """A window around this cell, instead of one from ``start`` on."""
+    whole: bool = False
+    """The one entry at ``start``, with far longer texts."""

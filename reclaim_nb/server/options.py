@@ -36,8 +36,8 @@ def check_start(body: StartBody, agents: Sequence[str], kernels: Sequence[str], 
     """
     check_agent(body.agent, body.options, agents, root)
     check_conditions(body.conditions)
-    if body.kernel != "auto" and body.kernel not in kernels:
-        raise AttemptError(f"the kernel {body.kernel!r} may not be started here; choose one of {', '.join(kernels)}")
+    if body.kernel != "auto":
+        check_kernel(body.kernel, kernels)
     if body.kernel == "auto" and set(kernels) != {"docker", "local"}:
         raise AttemptError(f"name the kernel: this server allows {', '.join(kernels)} alone")
 
@@ -54,6 +54,16 @@ def check_agent(agent: str, options: dict[str, Any], agents: Sequence[str], root
         file = (root / str(notebook)).resolve() if root is not None else None
         if root is None or file is None or not file.is_relative_to(root.resolve()):
             raise AttemptError(f"{notebook}: outside of the file browser's folder; copy the notebook into it")
+
+
+def check_kernel(kind: str, kernels: Sequence[str]) -> None:
+    """Refuse a kernel that this server is not configured for.
+
+    Raises:
+        AttemptError: naming those that may be asked for.
+    """
+    if kind not in kernels:
+        raise AttemptError(f"the kernel {kind!r} may not be started here; choose one of {', '.join(kernels)}")
 
 
 @cache

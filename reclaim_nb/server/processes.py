@@ -1,4 +1,4 @@
-"""Starting, stopping, resuming and grading: each in a process of its own that goes on when the server ends.
+"""Starting, stopping, resuming, grading, re-executing: each in a process of its own that goes on when the server ends.
 
 A process is handed a request on its standard input and answers with one line, as soon as the attempt has a folder or it
 is certain that there will be none; from then on its files tell everything.
@@ -19,7 +19,8 @@ from typing import Any
 from reclaim_nb.attempts.prepare import Request
 from reclaim_nb.batch.plan import Plan
 from reclaim_nb.errors import AttemptError
-from reclaim_nb.record.folder import AttemptFolder, is_held
+from reclaim_nb.record.folder import RUNNER_LOCK, AttemptFolder, is_held
+from reclaim_nb.server.again import LOCK
 
 ANSWER_SECONDS = 90.0
 """A process that has not answered by then is ended; a cold start with a container takes a tenth of it."""
@@ -75,6 +76,28 @@ async def grade(folder: AttemptFolder) -> None:
     await _ask({"do": "grade", "folder": str(folder.path)}, seconds=600.0)
 
 
+async def reexecute(folder: AttemptFolder, whole: bool = False) -> None:
+    """Begin to run an attempt's measurement again; the verdict with it is written when that has ended.
+
+    Args:
+        folder: the attempt.
+        whole: run the whole notebook in an empty workspace, not the measurement alone.
+
+    Raises:
+        Refused: when that is going on already, or there is nothing to run again.
+    """
+    if is_held(folder, LOCK):
+        raise Refused("this attempt is being re-executed; wait for its verdict")
+    await _ask({"do": "reexecute", "folder": str(folder.path), "whole": whole})
+    _again.append(_children[-1])
+
+
+def again() -> int:
+    """Return how many re-executions that this server began are going on."""
+    _again[:] = [process for process in _again if process.poll() is None]
+    return len(_again)
+
+
 def stop(folder: AttemptFolder) -> int:
     """Ask the runner of an attempt to end it as ``cancelled``; return its process id.
 
@@ -83,7 +106,7 @@ def stop(folder: AttemptFolder) -> int:
     """
     if not is_held(folder):
         raise Refused("no runner is at work on this attempt; there is nothing to stop")
-    owner = (folder.path / ".lock").read_text("utf-8", "replace").split()
+    owner = (folder.path / RUNNER_LOCK).read_text("utf-8", "replace").split()
     # written by whoever holds the lock: "pid N on HOST"
     if len(owner) != 4 or owner[0] != "pid" or not owner[1].isdigit():
         raise Refused("the runner of this attempt is only just starting; try again in a second")
@@ -129,6 +152,7 @@ def _exchange(process: subprocess.Popen[bytes], task: dict[str, Any]) -> bytes:
 
 
 _children: list[subprocess.Popen[bytes]] = []
+_again: list[subprocess.Popen[bytes]] = []
 
 
 def reap() -> None:

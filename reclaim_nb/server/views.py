@@ -21,6 +21,7 @@ from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.index import Index, Row, read_imported, row_of
 from reclaim_nb.record.reader import first_event
 from reclaim_nb.record.verify import verify_record
+from reclaim_nb.server.again import state
 from reclaim_nb.server.places import Places
 
 SLIM = (
@@ -162,6 +163,7 @@ def attempt(places: Places, folder: AttemptFolder) -> dict[str, Any]:
         "verdicts": verdicts(folder),
         "contents_path": places.contents_path(folder),
         "imported": _imported(folder),
+        "reexecution": state(folder),
         "stamp": stamp(folder),
     }
 
@@ -208,6 +210,18 @@ def stamp(folder: AttemptFolder) -> str:
         except OSError:
             continue
     return "|".join(marks)
+
+
+def kernel_kind(folder: AttemptFolder) -> str:
+    """Return where an attempt's cells ran: ``docker`` or ``local``.
+
+    Raises:
+        RecordError: when the record does not say.
+    """
+    try:
+        return str(first_event(folder.stream).data["spec"]["kernel"]["kind"])
+    except (KeyError, TypeError):
+        raise RecordError(f"{folder.path}: the record does not say where its cells ran") from None
 
 
 def _spec(folder: AttemptFolder) -> dict[str, Any] | None:

@@ -19,7 +19,8 @@ def main() -> int:
     task = json.loads(sys.stdin.readline())
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        {"run": _run, "resume": _resume, "grade": _grade, "batch": _batch}[task["do"]](task)
+        work = {"run": _run, "resume": _resume, "grade": _grade, "reexecute": _reexecute, "batch": _batch}
+        work[task["do"]](task)
     except ReclaimError as problem:
         _answer({"problem": str(problem)})
         return 1
@@ -93,6 +94,15 @@ def _batch(task: dict[str, Any]) -> None:
     )
     for key, problem in sorted(progress.problems.items()):
         print(f"not made: {key}: {problem}", file=sys.stderr)
+
+
+def _reexecute(task: dict[str, Any]) -> None:
+    from reclaim_nb.commands.grading import ended
+    from reclaim_nb.server.again import run_again
+
+    folder = ended(Path(task["folder"]))
+    _log_into(folder.path)
+    run_again(folder, task["whole"], lambda: _answer({"folder": str(folder.path)}))
 
 
 def _grade_if_due(path: Path) -> None:

@@ -4,48 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-import yaml
-from lab_papers import ATTEMPT, json_schema
-from tornado.httpclient import HTTPClientError, HTTPResponse
+from lab_papers import ATTEMPT
+from lab_requests import API, Fetch, get, post, refused, schema
+from tornado.httpclient import HTTPClientError
 
-import reclaim_nb.server
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.index import row_of
 from reclaim_nb.server.extension import ROUTES
-
-API = yaml.safe_load((Path(reclaim_nb.server.__file__).parent / "openapi.yaml").read_text("utf-8"))
-Fetch = Callable[..., Awaitable[HTTPResponse]]
-
-
-def schema(name: str) -> dict[str, Any]:
-    return json_schema(API, name)
-
-
-async def get(fetch: Fetch, address: str, model: str) -> dict[str, Any]:
-    answer = json.loads((await fetch("reclaim", "api", *address.split("/"))).body)
-    jsonschema.validate(answer, schema(model))
-    found: dict[str, Any] = answer
-    return found
-
-
-async def refused(call: Awaitable[HTTPResponse]) -> tuple[int, str]:
-    with pytest.raises(HTTPClientError) as caught:
-        await call
-    assert caught.value.response is not None
-    answer = json.loads(caught.value.response.body)
-    jsonschema.validate(answer, schema("Message"))
-    return caught.value.code, answer["message"]
-
-
-def post(fetch: Fetch, address: str, body: Any) -> Awaitable[HTTPResponse]:
-    text = body if isinstance(body, str) else json.dumps(body)
-    return fetch("reclaim", "api", *address.split("/"), method="POST", body=text)
 
 
 def test_file_names_every_address_and_method_and_no_other() -> None:

@@ -110,7 +110,12 @@ export class Banner extends React.Component<
             {this._claim(verdict)}
             <div className="jp-reclaim-Banner-line">
               {paper ? (
-                <NumberLine scale={paper.scale} value={verdict?.value ?? null} outcome={verdict?.outcome ?? null} />
+                <NumberLine
+                  scale={paper.scale}
+                  value={verdict?.value ?? null}
+                  outcome={verdict?.outcome ?? null}
+                  trans={trans}
+                />
               ) : null}
               <div className="jp-reclaim-dim jp-reclaim-Banner-why">{why(verdict, detail)}</div>
             </div>
@@ -195,8 +200,9 @@ export class Banner extends React.Component<
   private _claim(verdict: IVerdict | null): React.ReactNode {
     const detail = this.props.state.detail as IDetail;
     const { attempt, paper, spec } = detail;
+    const { trans } = this.props;
     const files = detail.verdicts.filter(one => one.verdict !== null);
-    const network = spec?.kernel?.network === 'open' ? 'network open' : 'no network';
+    const network = spec?.kernel?.network === 'open' ? trans.__('network open') : trans.__('no network');
     return (
       <div className="jp-reclaim-Banner-claim">
         <div>
@@ -206,15 +212,15 @@ export class Banner extends React.Component<
           {attempt.kernel !== '' && (
             <span
               className={`jp-reclaim-Chip${attempt.unsandboxed ? ' jp-mod-warn' : ''}`}
-              title={attempt.unsandboxed ? 'cells ran as a plain process of the user, without a sandbox' : ''}
+              title={attempt.unsandboxed ? trans.__('cells ran as a plain process of the user, without a sandbox') : ''}
             >
               {attempt.kernel}
-              {attempt.unsandboxed ? ' · unsandboxed' : ` · ${network}`}
+              {` · ${attempt.unsandboxed ? trans.__('unsandboxed') : network}`}
             </span>
           )}
           {paper && paper.audit !== 'sound' && (
             <span className={`jp-reclaim-Chip jp-mod-${paper.audit}`} title={paper.audit_reasons.join('\n')}>
-              {paper.audit} card
+              {trans.__('%1 card', paper.audit)}
             </span>
           )}
         </div>
@@ -224,7 +230,7 @@ export class Banner extends React.Component<
         {paper && (
           <div className="jp-reclaim-dim">
             {paper.metric}
-            {paper.direction === 'none' ? '' : `, ${paper.direction} is better`}
+            {paper.direction === 'none' ? '' : trans.__(', %1 is better', paper.direction)}
           </div>
         )}
         <div className="jp-reclaim-Banner-outcome">
@@ -232,7 +238,7 @@ export class Banner extends React.Component<
           {files.length > 1 && (
             <select
               className="jp-reclaim-Select"
-              aria-label={this.props.trans.__('Verdict')}
+              aria-label={trans.__('Verdict')}
               value={this.state.file ?? files[files.length - 1].file}
               onChange={event => this.setState({ file: event.target.value })}
             >
@@ -250,6 +256,7 @@ export class Banner extends React.Component<
 
   private _spend(): React.ReactNode {
     const { detail, live, cells } = this.props.state;
+    const { trans } = this.props;
     const { attempt, paper, ending } = detail as IDetail;
     const spent = live?.spent_hours ?? attempt.spent_hours;
     const unit = deviceUnit(attempt.device);
@@ -257,24 +264,25 @@ export class Banner extends React.Component<
     return (
       <div className="jp-reclaim-Banner-spend">
         <div className="jp-reclaim-Row-line">
-          <span className="jp-reclaim-dim">spend</span>
-          <span>
-            {span(spent)} of {span(attempt.budget_hours)} {unit}
-          </span>
+          <span className="jp-reclaim-dim">{trans.__('spend')}</span>
+          <span>{trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit)}</span>
         </div>
         <BudgetBar spent={spent} budget={attempt.budget_hours} need={paper?.need_hours ?? null} unit={unit} />
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span
-            title={`hours the experiment takes by audit: the mark on the bar${ofNeed === null ? '' : `\nspent: ${ofNeed}`}`}
+            title={
+              trans.__('hours the experiment takes by audit: the mark on the bar') +
+              (ofNeed === null ? '' : `\n${trans.__('spent: %1', ofNeed)}`)
+            }
           >
-            need {span(paper?.need_hours)}
+            {trans.__('need %1', span(paper?.need_hours))}
           </span>
-          <span title={ending ?? ''}>{attempt.reason ? `ended: ${words(attempt.reason)}` : words(attempt.state)}</span>
+          <span title={ending ?? ''}>
+            {attempt.reason ? trans.__('ended: %1', words(attempt.reason)) : words(attempt.state)}
+          </span>
         </div>
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
-          <span>
-            {cells.turns} turns · {cells.code} cells · {cells.errors} errors
-          </span>
+          <span>{trans.__('%1 turns · %2 cells · %3 errors', cells.turns, cells.code, cells.errors)}</span>
           <span title={attempt.started ?? ''}>
             {attempt.started ? attempt.started.slice(0, 16).replace('T', ' ') : ''}
           </span>

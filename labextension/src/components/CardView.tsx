@@ -1,3 +1,4 @@
+import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { quantity, span } from '../format';
 import { ICard, IScale } from '../tokens';
@@ -10,8 +11,9 @@ const WHY: { [tier: string]: string } = {
 };
 
 /** A paper card as a person reads it: what was fixed before any attempt. */
-export function CardView(props: { card: ICard; onStart?: () => void }): React.ReactElement {
-  const { card, scale } = { card: props.card, scale: props.card.scale };
+export function CardView(props: { card: ICard; trans: TranslationBundle; onStart?: () => void }): React.ReactElement {
+  const { card, trans } = props;
+  const scale = card.scale;
   const whole = card.card ?? {};
   const target = whole.target ?? {};
   const rows: [string, React.ReactNode][] = [
@@ -51,11 +53,16 @@ export function CardView(props: { card: ICard; onStart?: () => void }): React.Re
       <header>
         <div>
           <span className="jp-reclaim-Chip">{card.tier}</span>
-          <span className="jp-reclaim-Chip">{card.device === 'cpu' ? 'CPU' : 'GPU'}</span>
-          {card.audit !== 'sound' && <span className={`jp-reclaim-Chip jp-mod-${card.audit}`}>{card.audit} card</span>}
+          <span className="jp-reclaim-Chip">{card.device.toUpperCase()}</span>
+          {card.audit !== 'sound' && (
+            <span className={`jp-reclaim-Chip jp-mod-${card.audit}`}>{trans.__('%1 card', card.audit)}</span>
+          )}
           {card.changed && (
-            <span className="jp-reclaim-Chip jp-mod-warn" title="the file differs from what the suite's manifest lists">
-              changed
+            <span
+              className="jp-reclaim-Chip jp-mod-warn"
+              title={trans.__('the file differs from what the suite’s manifest lists')}
+            >
+              {trans.__('changed')}
             </span>
           )}
         </div>
@@ -67,11 +74,11 @@ export function CardView(props: { card: ICard; onStart?: () => void }): React.Re
         </p>
         {props.onStart && (
           <button className="jp-mod-styled jp-mod-accept" onClick={props.onStart}>
-            Make an attempt…
+            {trans.__('Make an attempt…')}
           </button>
         )}
       </header>
-      <NumberLine scale={scale} value={null} outcome={null} />
+      <NumberLine scale={scale} value={null} outcome={null} trans={trans} />
       <table className="jp-reclaim-Facts">
         <tbody>
           {rows
@@ -86,7 +93,7 @@ export function CardView(props: { card: ICard; onStart?: () => void }): React.Re
       </table>
       {anchors.length > 0 && (
         <section>
-          <h2>Anchors, cheap to check first</h2>
+          <h2>{trans.__('Anchors, cheap to check first')}</h2>
           <table className="jp-reclaim-Facts">
             <tbody>
               {anchors.map(anchor => (

@@ -372,7 +372,7 @@ export class Explorer extends React.Component<
               </span>
             ) : (
               <span className={`jp-reclaim-audit jp-mod-${paper.audit}`} title={paper.audit_reasons.join('\n')}>
-                {paper.audit} card
+                {this.props.trans.__('%1 card', paper.audit)}
               </span>
             )}
           </span>

@@ -1,3 +1,4 @@
+import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { quantity, words } from '../format';
 import { IPlaced, layOut, withoutOverlap } from '../scale';
@@ -10,11 +11,12 @@ export function NumberLine(props: {
   scale: IScale;
   value: string | null;
   outcome: string | null;
+  trans: TranslationBundle;
 }): React.ReactElement | null {
-  const { scale, value } = props;
+  const { scale, value, trans } = props;
   const line = layOut(scale, value);
   if (line === null) {
-    return <div className="jp-reclaim-NumberLine-none">{scale.printed ?? 'The paper prints no number.'}</div>;
+    return <div className="jp-reclaim-NumberLine-none">{scale.printed ?? trans.__('The paper prints no number.')}</div>;
   }
   const of = (kind: IPlaced['kind']) => line.marks.filter(mark => mark.kind === kind);
   const [target] = of('target');
@@ -22,18 +24,23 @@ export function NumberLine(props: {
   const [gold] = of('gold');
   const others = [...of('baseline'), ...of('sibling')];
   const top = [
-    ...(observed ? [{ mark: observed, text: `observed ${observed.text}` }] : []),
-    ...(target ? [{ mark: target, text: `target ${target.text}` }] : [])
+    ...(observed ? [{ mark: observed, text: trans.__('observed %1', observed.text) }] : []),
+    ...(target ? [{ mark: target, text: trans.__('target %1', target.text) }] : [])
   ];
   const bounds: { at: number; text: string; title: string; kind: string }[] = [];
   if (line.band && !line.band.openLow && scale.band?.low) {
-    bounds.push({ at: line.band.low, text: scale.band.low, title: 'lowest accepted value', kind: 'bound' });
+    bounds.push({ at: line.band.low, text: scale.band.low, title: trans.__('lowest accepted value'), kind: 'bound' });
   }
   if (line.band && !line.band.openHigh && scale.band?.high) {
-    bounds.push({ at: line.band.high, text: scale.band.high, title: 'highest accepted value', kind: 'bound' });
+    bounds.push({
+      at: line.band.high,
+      text: scale.band.high,
+      title: trans.__('highest accepted value'),
+      kind: 'bound'
+    });
   }
   if (gold) {
-    bounds.push({ at: gold.at, text: `gold ${gold.text}`, title: goldTitle(scale), kind: 'gold' });
+    bounds.push({ at: gold.at, text: trans.__('gold %1', gold.text), title: goldTitle(scale, trans), kind: 'gold' });
   }
   for (const mark of others) {
     const arrow = mark.off < 0 ? '‹ ' : mark.off > 0 ? ' ›' : '';
@@ -74,14 +81,14 @@ export function NumberLine(props: {
               (line.band.openLow ? ' jp-mod-openLow' : '') +
               (line.band.openHigh ? ' jp-mod-openHigh' : '')
             }
-            title={`accepted: ${scale.band?.text ?? ''}`}
+            title={trans.__('accepted: %1', scale.band?.text ?? '')}
             style={{ left: `${line.band.low * 100}%`, width: `${(line.band.high - line.band.low) * 100}%` }}
           />
         )}
         {line.strict && (
           <div
             className="jp-reclaim-NumberLine-strict"
-            title={`strict bar: ${scale.strict?.text ?? ''}`}
+            title={trans.__('strict bar: %1', scale.strict?.text ?? '')}
             style={{
               left: `${line.strict.low * 100}%`,
               width: `${(line.strict.high - line.strict.low) * 100}%`
@@ -115,8 +122,8 @@ export function NumberLine(props: {
   );
 }
 
-function goldTitle(scale: IScale): string {
-  return `gold run: what ${scale.gold?.name ?? 'the authors’ own route'} really gives`;
+function goldTitle(scale: IScale, trans: TranslationBundle): string {
+  return trans.__('gold run: what %1 really gives', scale.gold?.name ?? trans.__('the authors’ own route'));
 }
 
 /** The row, 0 or 1, that each label finds room in; 2 for those that find none. */

@@ -72,8 +72,8 @@ export function Page(props: {
           <Mark mark={markOf(attempt)} /> {attempt.paper} · {agentName(attempt)} · {attempt.repeat}
         </h1>
         <p className="jp-reclaim-dim">
-          {attempt.title} · {detail.ending ?? words(attempt.state)} · {span(attempt.spent_hours)} of{' '}
-          {span(attempt.budget_hours)}
+          {attempt.title} · {detail.ending ?? words(attempt.state)} ·{' '}
+          {trans.__('%1 of %2', span(attempt.spent_hours), span(attempt.budget_hours))}
         </p>
       </header>
       {detail.imported !== null && <ImportedFacts facts={detail.imported} trans={trans} />}
@@ -93,7 +93,11 @@ export function Page(props: {
                   role="listitem"
                   key={cell.id}
                   className={`jp-reclaim-Timeline-cell jp-mod-${cell.status}`}
-                  title={`${cell.turn ? `turn ${cell.turn}` : cell.author}: ${cell.status}\nran ${cellSeconds(cell.held)}, charged ${cellSeconds(cell.charged)}\n${cell.source.slice(0, 300)}`}
+                  title={[
+                    `${cell.turn ? trans.__('turn %1', cell.turn) : cell.author}: ${words(cell.status)}`,
+                    trans.__('ran %1, charged %2', cellSeconds(cell.held), cellSeconds(cell.charged)),
+                    cell.source.slice(0, 300)
+                  ].join('\n')}
                   onClick={() => jump(cell.id, null, '', cell.source.split('\n')[0])}
                 >
                   <span className="jp-reclaim-Timeline-turn">{cell.turn ?? ''}</span>
@@ -125,6 +129,7 @@ export function Page(props: {
               title={one.file.replace(/^verdict\.|\.json$/g, '')}
               verdict={one.verdict as IVerdict}
               jump={jump}
+              trans={trans}
             />
           ))}
         </div>
@@ -156,9 +161,10 @@ export function Page(props: {
 export function VerdictView(props: {
   title: string;
   verdict: IVerdict;
+  trans: TranslationBundle;
   jump?: (cell: string | null, output: number | null, text: string, line: string) => void;
 }): React.ReactElement {
-  const { verdict, jump } = props;
+  const { verdict, jump, trans } = props;
   const place = (one: any, index: number, label: string) => (
     <li key={index}>
       <button
@@ -189,13 +195,13 @@ export function VerdictView(props: {
       {typeof verdict.band === 'string' && (
         <p className="jp-reclaim-dim">
           {verdict.value !== null && verdict.value !== undefined
-            ? `measured ${quantity(String(verdict.value), String(verdict.unit ?? ''))}; `
+            ? `${trans.__('measured %1', quantity(String(verdict.value), String(verdict.unit ?? '')))}; `
             : ''}
-          reproduced if {verdict.band}
+          {trans.__('reproduced if %1', verdict.band)}
         </p>
       )}
       <ul>
-        {array(verdict.citations).map((one, index) => place(one, index, 'evidence'))}
+        {array(verdict.citations).map((one, index) => place(one, index, trans.__('evidence')))}
         {array(verdict.because).map((one, index) => place(one, index, words(String(one?.rule))))}
       </ul>
       {array(verdict.notes).map((note, index) => (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -58,6 +59,7 @@ def reexecute(
     kernel: KernelKind | None = None,
     change: bool = True,
     seed: int = 0,
+    begun: Callable[[], None] | None = None,
 ) -> Path:
     """Run the measurement of an attempt again and write down what came of it.
 
@@ -68,6 +70,7 @@ def reexecute(
         kernel: where; None: where the attempt ran.
         change: also run it with changed inputs.
         seed: of the changes.
+        begun: called when all that can be checked beforehand was, and the first kernel is about to start.
 
     Returns:
         The file with the result, ``reexecution.<number>.json`` beside the verdicts.
@@ -90,6 +93,8 @@ def reexecute(
     again = _Again(
         folder, spec, seen, resolution, planned, _card(folder, spec, seen), what, kernel, path.with_suffix("")
     )
+    if begun is not None:
+        begun()
     same = again.run("same")
     changes = again.changed(same, seed) if change and same.text is not None else ()
     tolerance = tolerance_of(seen.card, resolution)
