@@ -93,6 +93,7 @@ export class WorkBanner extends React.Component<
                 scale={working ? blind(paper.scale) : paper.scale}
                 value={verdict?.value ?? null}
                 outcome={verdict?.outcome ?? null}
+                trans={trans}
               />
             )}
             <div className="jp-reclaim-dim jp-reclaim-Banner-why">
