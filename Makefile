@@ -85,7 +85,7 @@ labextension/node_modules/.yarn-state.yml: labextension/yarn.lock labextension/p
 
 wheel: labextension  ## what is published: needs no Node where it is installed
 	rm -f dist/reclaim_nb-*.whl
-	HATCH_BUILD_HOOK_ENABLE_JUPYTER_BUILDER=true $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	HATCH_BUILD_HOOKS_ENABLE=true $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 image: $(VENV)/.installed  ## the image that container kernels run in
 	$(BIN)/reclaim image build $(ARGS)

@@ -50,6 +50,7 @@ app.command("verify-record", short_help="Check stream, large texts and notebook.
 app.add_typer(batch.batch, name="batch", short_help="Many attempts by a plan: run, status, stop.")
 app.command(short_help="Report on attempts: notebook, page, tables, figures.")(analysis.report)
 app.command(short_help="Open JupyterLab on a runs folder.")(lab.lab)
+app.command(short_help="Share attempts as an RO-Crate.")(analysis.export)
 app.command("import-published", short_help="Import the published runs.")(analysis.import_published)
 app.command(short_help="Bring a paper's release into the cache.")(papers.fetch)
 app.add_typer(papers.papers, name="papers", short_help="The paper cards: list, show, check.")

@@ -2,13 +2,18 @@ import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
 import {
   IAttempt,
+  IBatch,
   ICard,
   IComparison,
   IConversation,
+  IDesk,
+  IDeskAnswer,
+  IDeskAsk,
   IDetail,
   ILive,
   INetwork,
   IOptions,
+  IPlan,
   IRecord,
   IStart,
   IStatus,
@@ -53,6 +58,15 @@ export class Api {
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
   reexecute = (path: string, whole: boolean) =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action: 'reexecute', whole });
+  desk = (path: string) => this._request<IDesk>(`desk/${encoded(path)}`);
+  askDesk = (path: string, body: IDeskAsk) => this._request<IDeskAnswer>(`desk/${encoded(path)}`, body);
+  plans = async (folder: string) =>
+    (await this._request<{ plans: string[] }>(`plans?folder=${encodeURIComponent(folder)}`)).plans;
+  plan = (path: string) => this._request<IPlan>(`plan?path=${encodeURIComponent(path)}`);
+  batches = async () => (await this._request<{ batches: IBatch[] }>('batches')).batches;
+  startBatch = (path: string) => this._request<{ folder: string }>('batches', { path });
+  stopBatch = (folder: string) =>
+    this._request<{ folder: string }>(`batches/${encodeURIComponent(folder)}`, { action: 'stop' });
 
   /** Address of the feed, from a message on. */
   feedUrl(epoch: string | null, since: number): string {

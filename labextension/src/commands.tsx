@@ -11,6 +11,7 @@ import { startAttempt } from './components/StartForm';
 import { reclaimIcon } from './icons';
 import { Message } from './model/feed';
 import { addCompare } from './compare';
+import { isWorking } from './model/person';
 import { RunsModel } from './model/runs';
 import { addReexecute } from './reexecute';
 import { viewOf } from './notebook/attempt';
@@ -21,11 +22,11 @@ export interface ICommandOptions {
   documents: IDocumentManager;
   model: RunsModel;
   trans: TranslationBundle;
-  restorer: ILayoutRestorer | null;
+  restorer?: ILayoutRestorer | null;
 }
 
 /** Everything a person can do, as commands. */
-export function addCommands({ app, documents, model, trans, restorer }: ICommandOptions): void {
+export function addCommands({ app, documents, model, trans, restorer = null }: ICommandOptions): void {
   const { commands, shell } = app;
 
   /** The attempt that is meant: named, under the pointer, or looked at. */
@@ -40,6 +41,9 @@ export function addCommands({ app, documents, model, trans, restorer }: ICommand
     describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
     execute: async args => {
       const path = attemptOf(args);
+      if (path !== null && !args.record && isWorking(model.attempts.get(path))) {
+        return commands.execute('reclaim:work', { path });
+      }
       if (path !== null && model.attempts.get(path)?.imported) {
         return commands.execute('reclaim:open-page', { path }); // it has no notebook
       }
@@ -69,13 +73,15 @@ export function addCommands({ app, documents, model, trans, restorer }: ICommand
         await model.refresh();
       }
       const hit = app.contextMenuHitTest(node => !!node.dataset.paper);
-      const path = await startAttempt(model, (args.paper as string) ?? hit?.dataset.paper ?? null, trans);
+      const paper = (args.paper as string) ?? hit?.dataset.paper ?? null;
+      const path = await startAttempt(model, paper, trans, args.agent as string | undefined);
       if (path !== null) {
         await model.refresh();
         // The notebook is there as soon as the kernel has started.
         for (let tries = 0; tries < 240; tries++) {
           const found = await model.api.attempt(path).catch(() => null);
-          if (found?.stamp.includes('attempt.ipynb')) {
+          const working = found !== null && isWorking(found.attempt);
+          if (working ? (await model.api.desk(path)).open : found?.stamp.includes('attempt.ipynb')) {
             return commands.execute('reclaim:open-attempt', { path });
           }
           await new Promise(done => window.setTimeout(done, 500));
@@ -99,7 +105,8 @@ export function addCommands({ app, documents, model, trans, restorer }: ICommand
       describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
       isEnabled: args => {
         const path = attemptOf(args);
-        return path !== null && model.attempts.get(path)?.state === state;
+        const attempt = path === null ? undefined : model.attempts.get(path);
+        return attempt?.state === state && !attempt.imported; // what was made elsewhere is not ours to act on
       },
       execute: async args => {
         const path = attemptOf(args);
@@ -198,7 +205,9 @@ export function addCommands({ app, documents, model, trans, restorer }: ICommand
       );
       const widget = new MainAreaWidget({ content });
       widget.id = id;
-      widget.title.label = `${path.split('/')[2]} · ${path.split('/')[3]}`;
+      const known = model.attempts.get(path);
+      const paper = (known && model.catalog.paper(`${known.suite}/${known.paper}`)?.id) ?? path.split('/')[2];
+      widget.title.label = `${paper} · ${path.split('/')[3]}`;
       widget.title.caption = path;
       widget.title.icon = reclaimIcon;
       widget.title.closable = true;
@@ -230,7 +239,7 @@ class PageWidget extends ReactWidget {
     const follow = model.feed.follow(path, 0);
     const read = async () => {
       try {
-        this._detail = await model.api.attempt(path);
+        this._detail = model.named(await model.api.attempt(path));
         this.update();
         // A re-execution leaves no mark in the record while it runs.
         if (this._detail.reexecution.running && !this.isDisposed) {

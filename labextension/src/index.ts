@@ -1,15 +1,20 @@
 import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
 import { IDocumentManager } from '@jupyterlab/docmanager';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Api } from './api';
+import { addBatchCommands } from './batches';
 import { addCommands } from './commands';
+import { addHumanCommands } from './human';
+import { BatchesModel } from './model/batches';
 import { Feed } from './model/feed';
 import { RunsModel } from './model/runs';
 import { allViews, AttemptExtension } from './notebook/attempt';
+import { attemptBehind, WorkExtension } from './notebook/work';
 import { ReclaimPanel } from './panel';
 import { NAMESPACE, PLUGIN } from './tokens';
 
@@ -18,7 +23,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Suites, attempts, verdicts and their evidence.',
   autoStart: true,
   requires: [IDocumentManager, INotebookTracker],
-  optional: [ILayoutRestorer, ICommandPalette, ILauncher, ISettingRegistry, ITranslator],
+  optional: [ILayoutRestorer, ICommandPalette, ILauncher, ISettingRegistry, ITranslator, IDefaultFileBrowser],
   activate: (
     app: JupyterFrontEnd,
     documents: IDocumentManager,
@@ -27,7 +32,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
     palette: ICommandPalette | null,
     launcher: ILauncher | null,
     registry: ISettingRegistry | null,
-    translator: ITranslator | null
+    translator: ITranslator | null,
+    browser: IDefaultFileBrowser | null
   ): void => {
     const trans = (translator ?? nullTranslator).load(NAMESPACE);
     const api = new Api(app.serviceManager.serverSettings);
@@ -35,15 +41,20 @@ const plugin: JupyterFrontEndPlugin<void> = {
     const settings = { follow: true, gutter: true };
 
     addCommands({ app, documents, model, trans, restorer });
+    const batches = new BatchesModel(api);
+    addBatchCommands({ app, documents, model, trans }, batches, browser);
+    addHumanCommands({ app, documents, model, trans });
     const panel = new ReclaimPanel(
       model,
+      batches,
       app.commands,
       {
         open: attempt => void app.commands.execute('reclaim:open-attempt', { path: attempt.path }),
         openCard: paper => void app.commands.execute('reclaim:open-card', { paper: paper.name }),
         start: paper => void app.commands.execute('reclaim:new-attempt', paper === null ? {} : { paper }),
         compare: (left, right) => void app.commands.execute('reclaim:compare', { left, right }),
-        stop: attempt => void app.commands.execute('reclaim:stop', { path: attempt.path })
+        stop: attempt => void app.commands.execute('reclaim:stop', { path: attempt.path }),
+        stopBatch: folder => void app.commands.execute('reclaim:stop-batch', { folder })
       },
       trans
     );
@@ -60,20 +71,33 @@ const plugin: JupyterFrontEndPlugin<void> = {
         settings: () => settings
       })
     );
+    app.docRegistry.addWidgetExtension('Notebook', new WorkExtension({ model, commands: app.commands, trans }));
     tracker.currentChanged.connect((_, current) => {
-      model.current = current === null ? null : model.attemptOf(current.context.path);
+      model.current = current === null ? null : attemptBehind(model, current.context.path);
     });
 
     const category = trans.__('RECLAIM');
-    for (const command of ['new-attempt', 'refresh', 'stop', 'resume', 'grade', 'reexecute', 'open-page', 'compare']) {
+    for (const command of [
+      'new-attempt',
+      'human-attempt',
+      'start-batch',
+      'stop-batch',
+      'refresh',
+      'stop',
+      'resume',
+      'grade',
+      'reexecute',
+      'compare',
+      'open-page',
+      'work',
+      'submit',
+      'close'
+    ]) {
       palette?.addItem({ command: `reclaim:${command}`, category });
     }
-    launcher?.add({
-      command: 'reclaim:new-attempt',
-      category,
-      args: { isLauncher: true },
-      rank: 0
-    });
+    ['new-attempt', 'human-attempt'].forEach((command, rank) =>
+      launcher?.add({ command: `reclaim:${command}`, category, args: { isLauncher: true }, rank })
+    );
     void registry
       ?.load(PLUGIN)
       .then(loaded => {
@@ -88,7 +112,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         read();
       })
       .catch((problem: unknown) => console.error('reclaim: the settings cannot be read', problem));
-    void model.refresh();
+    void model.refresh().then(() => batches.start());
   }
 };
 

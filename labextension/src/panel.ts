@@ -5,11 +5,18 @@ import { Panel } from '@lumino/widgets';
 import * as React from 'react';
 import { Explorer, IActions } from './components/Explorer';
 import { reclaimIcon } from './icons';
+import { BatchesModel } from './model/batches';
 import { RunsModel } from './model/runs';
 
 /** The panel at the side. */
 export class ReclaimPanel extends Panel {
-  constructor(model: RunsModel, commands: CommandRegistry, actions: IActions, trans: TranslationBundle) {
+  constructor(
+    model: RunsModel,
+    batches: BatchesModel,
+    commands: CommandRegistry,
+    actions: IActions,
+    trans: TranslationBundle
+  ) {
     super();
     this.id = 'jp-reclaim-panel';
     this.title.icon = reclaimIcon;
@@ -24,7 +31,7 @@ export class ReclaimPanel extends Panel {
       toolbar.addItem(id, new CommandToolbarButton({ commands, id, label: '' }));
     }
     this.addWidget(toolbar);
-    const body = ReactWidget.create(React.createElement(Explorer, { model, actions, trans }));
+    const body = ReactWidget.create(React.createElement(Explorer, { model, batches, actions, trans }));
     body.addClass('jp-reclaim-Panel-body');
     this.addWidget(body);
   }

@@ -353,10 +353,57 @@ export interface IEvent {
   name?: string;
 }
 
+/** Where a person works on an attempt of theirs. */
+export interface IDesk {
+  contents_path: string | null;
+  open: boolean;
+}
+
+export interface IDeskAsk {
+  do: 'submit' | 'close';
+  value?: string;
+  note?: string;
+}
+
+export interface IDeskAnswer {
+  state: 'over' | 'told';
+  text: string;
+}
+
+export interface IHours {
+  unit: string;
+  hours: string;
+}
+
+/** What a plan file would do. */
+export interface IPlan {
+  name: string;
+  suites: string[];
+  papers: string[];
+  agents: string[];
+  repeats: number;
+  kernel: string;
+  network: string;
+  total: number;
+  done: number;
+  slots: number;
+  most_hours: IHours[];
+  running: boolean;
+}
+
+export interface IBatch {
+  folder: string;
+  name: string;
+  total: number;
+  hours: IHours[];
+  running: boolean;
+}
+
 export interface IStart {
   paper: string;
   agent: string;
   model?: string;
+  options?: { [name: string]: unknown };
   kernel: string;
   network: string;
   batch: string;

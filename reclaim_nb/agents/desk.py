@@ -14,7 +14,7 @@ import shutil
 import uuid
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reclaim_nb.agents.desk_client import DESK
 from reclaim_nb.attempts.conditions import NUDGE
@@ -43,8 +43,10 @@ class Ask(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    do: Literal["hello", "execute", "interrupt", "submit", "close"]
+    do: Literal["hello", "execute", "interrupt", "submit", "close", "complete", "inspect"]
     source: str = ""
+    cursor: int = Field(default=0, ge=0)
+    level: int = Field(default=0, ge=0, le=1)
     cell: str | None = None
     value: str | None = None
     note: str = ""
@@ -66,6 +68,7 @@ class Desk:
         self._visitors: dict[str, _Visitor] = {}
         self._at_work: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._warm: asyncio.Task[None]
 
     async def __aenter__(self) -> Desk:
         shutil.rmtree(self._folder, ignore_errors=True)  # a dead runner of this attempt may have left it
@@ -74,12 +77,20 @@ class Desk:
         self._server = await asyncio.start_unix_server(self._serve, path, limit=LINE_LIMIT)
         self._session.listeners.append(self._on_message)
         write_json(self._file, {"socket": str(path)})
+        self._warm = asyncio.create_task(self._warm_up())
         return self
+
+    async def _warm_up(self) -> None:
+        """The first completion of a kernel takes a second or two, longer than a notebook waits: have it over with."""
+        with contextlib.suppress(AttemptOver):
+            await self._session.look_up("complete_request", {"code": "attempt.", "cursor_pos": 8})
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._server is not None
         self._file.unlink(missing_ok=True)
         self._server.close()
+        self._warm.cancel()
+        await asyncio.gather(self._warm, return_exceptions=True)
         if self._at_work:
             await asyncio.wait(self._at_work, timeout=LAST_SECONDS)
         for task in self._at_work:
@@ -142,6 +153,8 @@ class Desk:
         try:
             if ask.do == "submit":
                 await session.submit(ask.value, ask.cell, ask.note)
+            elif ask.do in ("complete", "inspect"):
+                visitor.answer("reply", content=await self._look_up(ask))
             elif ask.do == "close" and (words := self._last_words()) is not None:
                 visitor.answer("told", text=words)
             elif ask.do == "close":
@@ -155,6 +168,13 @@ class Desk:
             visitor.answer("refused", text=str(refusal))
         except AttemptOver as over:
             visitor.answer("over", reason=over.reason, detail=over.detail, runner=Owner.me().to_json())
+
+    async def _look_up(self, ask: Ask) -> dict[str, Any]:
+        """Answer what a notebook asks behind the person's back, as with Tab."""
+        place = {"code": ask.source, "cursor_pos": ask.cursor}
+        if ask.do == "complete":
+            return await self._session.look_up("complete_request", place)
+        return await self._session.look_up("inspect_request", {**place, "detail_level": ask.level})
 
     def _last_words(self) -> str | None:
         """Under the condition ``nudge`` a person who stops without a value is told once what is left, as others are."""

@@ -59,6 +59,16 @@ class DeskKernel(Kernel):  # type: ignore[misc]
             self._hang_up()
             return self._fail("AttemptError", str(problem))
 
+    def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:
+        """Complete a name as the attempt's kernel does; it is no cell, and is not charged."""
+        nothing = {"status": "ok", "matches": [], "cursor_start": cursor_pos, "cursor_end": cursor_pos, "metadata": {}}
+        return nothing | self._look_up("complete", code, cursor_pos)
+
+    def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: Any = ()) -> dict[str, Any]:
+        """Say what an object is as the attempt's kernel does; it is no cell, and is not charged."""
+        nothing = {"status": "ok", "found": False, "data": {}, "metadata": {}}
+        return nothing | self._look_up("inspect", code, cursor_pos, level=detail_level)
+
     def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """Let go of the line; the attempt goes on."""
         self._hang_up()
@@ -90,6 +100,16 @@ class DeskKernel(Kernel):  # type: ignore[misc]
         if answer["detail"] is not None and answer["status"] != "error":
             self.send_response(self.iopub_socket, "stream", {"name": "stderr", "text": f"{answer['detail']}\n"})
         return self._reply({"status": "error", "ename": "Error", "evalue": "", "traceback": [], **error})
+
+    def _look_up(self, do: str, code: str, cursor: int, **words: Any) -> dict[str, Any]:
+        try:
+            if self._line is None:
+                self._line = DeskLine(attempt_of_kernel(), patience=0)
+            answer = self._line.ask(do, source=code, cursor=cursor, **words)
+        except ReclaimError:  # the next cell says what is wrong
+            self._hang_up()
+            return {}
+        return dict(answer.get("content", {}))
 
     def _fail(self, name: str, text: str) -> dict[str, Any]:
         error = {"ename": name, "evalue": text, "traceback": [text]}

@@ -94,6 +94,7 @@ ATTEMPTS: dict[str, Column] = {
     "card_sha256": Column("string", "hash of the card it was made with"),
     "audit": Column("string", "of that card: sound, doubtful or broken; missing for imported ones"),
     "provisional": Column("boolean", "the target of that card was only seen second-hand; missing for imported ones"),
+    "departed": Column("string", "why that card is not one of its frozen suite; missing where nothing says so"),
 }
 
 CELLS: dict[str, Column] = {

@@ -16,10 +16,12 @@ from reclaim_nb.analysis import columns
 from reclaim_nb.analysis.declared import PAPER_KEY, band_of, declared_attempts, paper_keys
 from reclaim_nb.analysis.outcomes import standing
 from reclaim_nb.analysis.readers import CELLS, CELLS_TABLE, FACTS, FACTS_TABLE, VERDICTS, VERDICTS_TABLE, read_card
-from reclaim_nb.analysis.uncounted import uncounted
+from reclaim_nb.analysis.uncounted import departed, uncounted
 from reclaim_nb.attempts.reasons import ENDINGS
+from reclaim_nb.bulk import uncollected
 from reclaim_nb.errors import RecordError
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.index import Index
 from reclaim_nb.record.reader import first_event
@@ -32,6 +34,7 @@ _OF_FACTS = (
     *("model", "area", "arxiv", "need_hours", "network", "card_sha256", "audit", "provisional"),
     *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd"),
 )
+_OF_CARD = ("suite", "paper", "card_sha256", "card_path", "frozen")
 _OF_VERDICT = ("outcome", "cause", "contributing", "value", "grader", "flags", "score", "mode")
 _NO_FACTS = (None,) * (1 + len(FACTS))
 
@@ -48,10 +51,11 @@ class Runs:
             and also where nothing has come of it yet.
         verdicts: one row per verdict, of every making.
         papers: one row per paper of each batch, also those that no attempt has reached.
-        left_out: declared attempts at papers whose cards are not to be counted (broken or provisional), in the columns
-            of the frame of attempts; they stand in no other frame.
+        left_out: declared attempts at papers whose cards are not to be counted (broken, provisional, or departed from
+            their frozen suite), in the columns of the frame of attempts; they stand in no other frame.
         notes: what a reader of these frames has to know: records that cannot be read, batches whose plan is lost.
-        read_cells, read_cards: how :attr:`cells` and :attr:`cards` are got when they are first asked for.
+        read_cells, read_cards: how :attr:`cells` and :attr:`cards` are got when they are first asked for; cells also of
+            a single attempt.
     """
 
     path: Path
@@ -60,13 +64,21 @@ class Runs:
     papers: pd.DataFrame
     left_out: pd.DataFrame
     notes: tuple[str, ...] = ()
-    read_cells: Callable[[], pd.DataFrame] = field(default=lambda: columns.typed([], columns.CELLS), repr=False)
+    read_cells: Callable[[str | None], pd.DataFrame] = field(
+        default=lambda attempt: columns.typed([], columns.CELLS), repr=False
+    )
     read_cards: Callable[[], dict[str, PaperCard]] = field(default=dict, repr=False)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
         """One row per cell, of every making; read at the first use, since few questions need it and it is long."""
-        return self.read_cells()
+        return self.read_cells(None)
+
+    def cells_of(self, attempt: str) -> pd.DataFrame:
+        """Return one row per cell of one attempt, without reading those of all others."""
+        if "cells" in vars(self):
+            return self.cells[self.cells["attempt"] == attempt].reset_index(drop=True)
+        return self.read_cells(attempt)
 
     @cached_property
     def cards(self) -> dict[str, PaperCard]:
@@ -92,11 +104,18 @@ class Runs:
             papers=papers.reset_index(drop=True),
             verdicts=self.verdicts[self.verdicts["attempt"].isin(kept)].reset_index(drop=True),
             left_out=out.reset_index(drop=True),
-            read_cells=lambda: self.cells[self.cells["attempt"].isin(kept)].reset_index(drop=True),
+            read_cells=lambda attempt: (
+                self.cells[self.cells["attempt"].isin(kept)].reset_index(drop=True)
+                if attempt is None
+                else self.cells_of(attempt)
+                if attempt in kept
+                else columns.typed([], columns.CELLS)
+            ),
             read_cards=lambda: self.cards,
         )
 
 
+@uncollected()
 def load_runs(
     path: Path | str,
     *,
@@ -143,6 +162,7 @@ def load_runs(
     attempts = columns.typed_columns(found, columns.ATTEMPTS).sort_values("attempt", ignore_index=True)
     out = uncounted(attempts, broken=not include_broken, provisional=not include_provisional)
     uncounted_papers = uncounted(paper_frame, broken=not include_broken, provisional=not include_provisional)
+    uncounted_papers |= _same_papers(paper_frame, attempts[departed(attempts)])
     hidden = {rows["path"][place] for name in attempts["attempt"][out] for place in makings.get(_key(name), ())}
     seen = set(rows["path"]) - hidden
     return Runs(
@@ -158,7 +178,7 @@ def load_runs(
                 *(f"{one}: {why}" for one, why in _zip(rows["path"], rows["problem"]) if why),
             ]
         ),
-        lambda: _read_cells(path, seen),
+        lambda attempt: _read_cells(path, seen) if attempt is None else _read_cells_of(path, attempt, seen),
         lambda: _read_cards(path, rows, facts),
     )
 
@@ -200,6 +220,7 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     for name in _OF_VERDICT:
         place = 1 + VERDICTS.index(name)
         found[name] = [None if one is None else one[place] for one in verdict]
+    found["departed"] = _departed([{**of, **fact}[name] for name in _OF_CARD])
     report = 1 + VERDICTS.index("self_report")
     fault = [reason in ENDINGS and not ENDINGS[reason].counts for reason in rows["reason"]]
     spent, budget, need = (
@@ -226,6 +247,21 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     }
 
 
+def _departed(of_card: list[list[Any]]) -> list[str | None]:
+    """Say of each attempt why its card is not that of its frozen suite; the same few cards stand in many records."""
+    suites, said = FrozenSuites(), dict[tuple[Any, ...], str | None]()
+    for one in dict.fromkeys(_zip(*of_card)):
+        said[one] = suites.departed(MadeWith(*one)) if one[2] is not None else None
+    return [said[one] for one in _zip(*of_card)]
+
+
+def _same_papers(papers: pd.DataFrame, attempts: pd.DataFrame) -> pd.Series[bool]:
+    """Return which papers some attempts are at."""
+    names = ["batch", "suite", "paper"]
+    at = set(attempts[names].itertuples(index=False, name=None))
+    return pd.Series([one in at for one in papers[names].itertuples(index=False, name=None)], papers.index, dtype=bool)
+
+
 def _add_not_begun(found: Columns, declared: list[dict[str, Any]]) -> None:
     """Put declared attempts that nothing has come of below the others."""
     same: dict[str, Any] = {"makings": 0, "faults": 0, "verdicts": 0, "state": "not_begun"}
@@ -249,11 +285,17 @@ def _verdict_frame(lines: list[tuple[Any, ...]], chosen: dict[str, tuple[Any, ..
     return columns.typed_columns(found, columns.VERDICTS)
 
 
+@uncollected()
 def _read_cells(path: Path, seen: set[str]) -> pd.DataFrame:
     _, tables = Index(path).read(CELLS_TABLE)
     return columns.typed_columns(
         _by_column([line for line in tables["cells"] if line[0] in seen], CELLS), columns.CELLS
     )
+
+
+def _read_cells_of(path: Path, attempt: str, seen: set[str]) -> pd.DataFrame:
+    lines = CELLS_TABLE.rows_of(AttemptFolder(path / attempt), attempt) if attempt in seen else []
+    return columns.typed_columns(_by_column(lines, CELLS), columns.CELLS)
 
 
 def _by_column(lines: list[tuple[Any, ...]], names: Sequence[str]) -> Columns:

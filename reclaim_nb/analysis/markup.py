@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure
 
 Format = Callable[[Any], str]
@@ -217,7 +219,13 @@ def png(figure: Figure, dots: float = 1.6) -> bytes:
     """Return a figure as PNG, with more dots than its size says, for screens that have them."""
     buffer = io.BytesIO()
     _lay_out(figure)
-    figure.savefig(buffer, format="png", dpi=figure.dpi * dots, metadata={"Software": None})
+    dpi = figure.dpi
+    figure.dpi = dpi * dots
+    try:
+        # Not by savefig, which draws twice: once for a layout that these figures have already.
+        FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    finally:
+        figure.dpi = dpi
     return buffer.getvalue()
 
 
@@ -225,7 +233,7 @@ def pdf(figure: Figure) -> bytes:
     """Return a figure as PDF, the same bytes whenever it is drawn."""
     buffer = io.BytesIO()
     _lay_out(figure)
-    figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
+    FigureCanvasPdf(figure).print_pdf(buffer, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
     return buffer.getvalue()
 
 

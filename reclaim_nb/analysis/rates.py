@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from statsmodels.stats.proportion import proportion_confint
 
 from reclaim_nb.analysis.columns import series
@@ -90,10 +89,9 @@ def effective_n(success: pd.Series[Any], papers: pd.Series[Any]) -> float:
     rate = float(success.mean())
     if clusters < 2 or rate in (0.0, 1.0):
         return float(clusters)
-    fit = sm.OLS(success.to_numpy(float), np.ones(n)).fit(
-        cov_type="cluster", cov_kwds={"groups": pd.factorize(papers)[0]}
-    )
-    variance = float(fit.bse[0]) ** 2
+    # What statsmodels' OLS on a constant gives with cov_type="cluster"; a fit for each of hundreds of rates takes long.
+    sums = np.bincount(pd.factorize(papers)[0], weights=success.to_numpy(float) - rate)
+    variance = float((sums**2).sum()) / n**2 * clusters / (clusters - 1)
     return float(np.clip(rate * (1 - rate) / variance, clusters, n)) if variance > 0 else float(n)
 
 

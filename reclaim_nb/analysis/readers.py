@@ -27,7 +27,7 @@ _WANTED = frozenset({b"attempt", b"cell", b"cell_end", b"tool"})
 
 FACTS = (
     *("model", "conditions", "network", "card_sha256", "arxiv", "area", "band", "need_hours", "card_budget_hours"),
-    *("audit", "provisional", "anchors", "strict", "card_problem", "claim"),
+    *("audit", "provisional", "anchors", "strict", "card_problem", "claim", "card_path", "frozen"),
     *("wall_clock_seconds", "held_seconds", "charged_seconds", "turns", "tokens", "usd"),
 )
 CELLS = (
@@ -46,8 +46,8 @@ def _facts(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
         facts = {**given.get("facts", {}), "model": given["row"].get("model")}
         yield tuple(_plain(facts.get(name)) for name in FACTS)
         return
-    spec = first_event(folder.stream).data["spec"]
-    card = spec["card"]
+    first = first_event(folder.stream).data
+    spec, card = first["spec"], first["spec"]["card"]
     last = last_event(folder.stream)
     end = last.data if last is not None and last.kind == "end" else {}
     usage = end.get("usage") or {}
@@ -66,6 +66,8 @@ def _facts(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
         "anchors": len(card.get("anchors") or ()),
         "strict": card.get("strict") is not None,
         "card_problem": read if isinstance(read, str) else None,
+        "card_path": first.get("card_path"),
+        "frozen": (spec.get("frozen") or {}).get("version"),
         "claim": None if isinstance(read, str) else claim_of(read, end.get("submission")),
         **{name: usage.get(name) for name in ("wall_clock_seconds", "held_seconds", "charged_seconds")},
         **{name: usage.get(name) for name in ("turns", "tokens", "usd")},
@@ -205,6 +207,6 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else json.dumps(value)
 
 
-FACTS_TABLE = Derived("facts", 2, FACTS, "record", _facts)
+FACTS_TABLE = Derived("facts", 3, FACTS, "record", _facts)
 CELLS_TABLE = Derived("cells", 1, CELLS, "record", _cells)
 VERDICTS_TABLE = Derived("verdicts", 1, VERDICTS, "verdicts", _verdicts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from reclaim_nb.analysis import criteria, pairs, rates, reference, repeats, spend, tables
 from reclaim_nb.analysis.figures import FIGURES, figure
+from reclaim_nb.analysis.figures.style import darken
 from reclaim_nb.analysis.frames import Runs, load_runs
 from reclaim_nb.analysis.markup import (
     Picture,
@@ -25,10 +27,13 @@ from reclaim_nb.analysis.markup import (
 )
 from reclaim_nb.analysis.outcomes import CAUSES, STANDINGS, TIERS
 from reclaim_nb.analysis.uncounted import sentences
+from reclaim_nb.bulk import uncollected
 from reclaim_nb.errors import RecordError
 
 _MOST_PAIRS = 60
 _MOST_TIMELINES = 4
+_LOOKED_AT = 25
+"""How many attempts are looked at for one whose cells ran; where none of the costliest has any, none is drawn."""
 _OTHERS = ["excluded", "ungraded", "missing"]
 
 Shown = Table | Picture | Text
@@ -384,6 +389,7 @@ class Story:
             "attempts", "Every declared attempt.", self.attempts[columns], formats={"of_budget": percent}
         )
 
+    @uncollected()
     def picture(self, name: str, *args: Any, file: str | None = None) -> Picture:
         """Draw a figure in both themes, and write it for page and screen.
 
@@ -394,25 +400,30 @@ class Story:
         """
         draw = figure(name)
         alt = FIGURES[name][1] if name in FIGURES else name
-        light, dark = (png(draw(self.runs, *args, theme=theme)) for theme in ("light", "dark"))
-        picture = Picture(file or name, ": ".join([alt, *map(str, args)]), light, dark)
+        drawn = draw(self.runs, *args)
+        light = png(drawn)
+        if name in FIGURES:
+            darken(drawn)
+        else:
+            drawn = draw(self.runs, *args, theme="dark")
+        picture = Picture(file or name, ": ".join([alt, *map(str, args)]), light, png(drawn))
         if self.out is not None:
             folder = self.out / "figures"
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"{picture.name}-light.png").write_bytes(light)
-            (folder / f"{picture.name}-dark.png").write_bytes(dark)
+            (folder / f"{picture.name}-light.png").write_bytes(picture.light)
+            (folder / f"{picture.name}-dark.png").write_bytes(picture.dark)
             (folder / f"{picture.name}.pdf").write_bytes(pdf(draw(self.runs, *args, size="paper")))
         return picture
 
     def timelines(self) -> list[Picture]:
         """Draw a few attempts that tell most: in each tier the costliest failure, and the costliest success."""
-        drawn = set(self.runs.cells.loc[self.runs.cells["at_seconds"].notna(), "attempt"])
-        known = self.attempts[self.attempts["attempt"].isin(drawn)].sort_values("spent_hours", ascending=False)
+        known = self.attempts.sort_values("spent_hours", ascending=False)
         chosen: list[str] = []
         for standing in ("failure", "success"):
             for tier in TIERS:
                 found = known[(known["standing"] == standing) & (known["tier"] == tier)]["attempt"]
-                chosen += list(found[:1])
+                ran = (one for one in found[:_LOOKED_AT] if self.runs.cells_of(one)["at_seconds"].notna().any())
+                chosen += islice(ran, 1)
         return [
             self.picture("timeline", attempt, file=f"timeline-{place}")
             for place, attempt in enumerate(chosen[:_MOST_TIMELINES], start=1)

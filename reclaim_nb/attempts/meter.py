@@ -7,7 +7,8 @@ started still uses a device.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
@@ -57,6 +58,9 @@ class Meter(Protocol):
     def state(self) -> dict[str, Any]:
         """Return what a later runner needs to go on counting."""
 
+    def free(self, most: float) -> AbstractContextManager[None]:
+        """Do not charge what is used meanwhile, up to ``most`` charged seconds in all."""
+
     def close(self) -> None:
         """Let go of what the readings need."""
 
@@ -79,14 +83,33 @@ class CpuMeter:
         self._baseline, self._carried, self._held = baseline, carried, held
         self._last = clock.monotonic()
         self._charged = carried
+        self._left_out, self._most_left_out = 0.0, 0.0
+        self._free_since: float | None = None
 
     def tick(self, running: bool) -> Reading:
         now = self._clock.monotonic()
         if running:
             self._held += now - self._last
         self._last = now
-        self._charged = max(self._charged, self._carried + self._read() - self._baseline)
+        read = self._read()
+        self._charged = max(self._charged, self._carried + read - self._free(read) - self._baseline)
         return Reading(self._charged, self._held, "cpu", Decimal(1))
+
+    @contextmanager
+    def free(self, most: float) -> Iterator[None]:
+        self._free_since, self._most_left_out = self._read(), most
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # the box may have ended meanwhile, and its last reading stands
+                self._left_out = self._free(self._read())
+            self._free_since = None
+
+    def _free(self, read: float) -> float:
+        """Return what of a reading is not charged."""
+        if self._free_since is None:
+            return self._left_out
+        return max(self._left_out, min(self._most_left_out, self._left_out + read - self._free_since))
 
     def state(self) -> dict[str, Any]:
         return {"baseline": self._baseline, "carried": self._carried}
@@ -144,6 +167,9 @@ class GpuMeter:
 
     def state(self) -> dict[str, Any]:
         return {}
+
+    def free(self, most: float) -> AbstractContextManager[None]:
+        return nullcontext()  # looking at names takes no GPU
 
     def close(self) -> None:
         self._end()

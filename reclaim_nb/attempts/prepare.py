@@ -150,6 +150,7 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         again=request.again,
         card_sha256=loaded.sha256,
         card=card_json(loaded),
+        frozen={"version": loaded.frozen.version, "seal": loaded.frozen.seal} if loaded.frozen is not None else None,
         agent=agent_spec,
         kernel=kernel,
         limits=limits,

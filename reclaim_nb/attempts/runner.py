@@ -21,6 +21,7 @@ from reclaim_nb.attempts.stopping import run_to_end
 from reclaim_nb.attempts.tools import AttemptOver
 from reclaim_nb.errors import AttemptError, KernelError, ReclaimError, RecordError
 from reclaim_nb.papers.loading import LoadedCard
+from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
 from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.record.clock import SystemClock
 from reclaim_nb.record.events import SCHEMA
@@ -237,6 +238,10 @@ def _policy(card: LoadedCard) -> Policy:
 
 def _find_card(spec: AttemptSpec, path: str) -> LoadedCard:
     loaded = find_paper(path if Path(path).exists() else f"{spec.suite}/{spec.paper}")
+    if spec.frozen is not None or loaded.frozen is not None:
+        made = MadeWith(spec.suite, spec.paper, spec.card_sha256, path, (spec.frozen or {}).get("version"))
+        if why := FrozenSuites().departed(made):
+            raise AttemptError(f"the attempt is not gone on with: {why}; put the suite back as it was published")
     if loaded.sha256 != spec.card_sha256:
         now = card_json(loaded)
         changed = sorted(name for name in {*now, *spec.card} if now.get(name) != spec.card.get(name))

@@ -16,6 +16,7 @@ from reclaim_nb.attempts.closing import CLOSING, closing_note
 from reclaim_nb.attempts.conditions import GATE, GATE_SHARE, NUDGE
 from reclaim_nb.attempts.gaps import GapCounter
 from reclaim_nb.attempts.guard import Guard
+from reclaim_nb.attempts.lookups import FREE_SHARE, Kind, Lookups
 from reclaim_nb.attempts.meter import Meter, Reading, make_meter
 from reclaim_nb.attempts.model_book import ModelBook
 from reclaim_nb.attempts.network_log import NetworkLog, read_so_far
@@ -94,6 +95,7 @@ class Session:
         self._meter: Meter | None = None
         self._network: NetworkLog | None = None
         self._gaps = GapCounter()
+        self._lookups = Lookups(lambda: self.kernel.link)
         self._requests: dict[str, str] = {}
         self._probes: dict[str, tuple[asyncio.Event, asyncio.Event]] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -432,6 +434,22 @@ class Session:
                     await heard.wait()
             self.require_open()
 
+    async def look_up(self, kind: Kind, content: dict[str, Any]) -> dict[str, Any]:
+        """Ask the kernel to complete or inspect code, outside of the record and of the budget.
+
+        Returns:
+            The content of its reply; empty while a cell runs, or when there is none in time.
+
+        Raises:
+            AttemptOver: when the attempt has ended.
+        """
+        self.require_open()
+        if self._meter is None or self._lock.locked():
+            return {}
+        async with self._lock:
+            most = float(self.limits.budget_hours) * 3600 * FREE_SHARE
+            return await self._lookups.ask(kind, content, self._meter, most)
+
     def notify(self) -> None:
         """Tell the observer that something has changed."""
         if self._observer is not None:
@@ -526,6 +544,8 @@ class Session:
         cell = self._requests.get(message.parent)
         running = self.running if self.running and self.running.request == message.parent else None
         self._gaps.add(message.id)
+        if self._lookups.take(message):
+            return
         content: dict[str, Any] = message.content or {}
         if message.content is None:
             content = {"raw": message.raw.decode("utf-8", "backslashreplace")}

@@ -60,6 +60,7 @@ class AttemptSpec(BaseModel):
         again: how often this repeat has been made; more than 1 after a fault of the harness.
         card_sha256: hash of the card's file.
         card: the whole card, so that the record stands alone.
+        frozen: version and seal of the frozen suite that the card is of; None: the suite is not frozen.
         agent, kernel, limits: see there.
         release: where the authors' release came from; of a fetched one its commits, hash and what is missing.
         conditions: named changes of what an agent is told; neutral when empty.
@@ -82,6 +83,7 @@ class AttemptSpec(BaseModel):
     again: int = 1
     card_sha256: str
     card: dict[str, Any]
+    frozen: dict[str, str] | None = None
     agent: AgentSpec
     kernel: KernelFacts
     limits: Limits

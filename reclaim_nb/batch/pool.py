@@ -33,6 +33,9 @@ from reclaim_nb.record.index import spend_so_far
 
 PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
+LOCK = ".pool.lock"
+"""File of a batch's folder that its pool holds locked, with its pid."""
+_TRIES = 4
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -247,9 +250,9 @@ def _without_main() -> Iterator[None]:
 
 @contextmanager
 def only_pool(folder: Path) -> Iterator[None]:
-    handle = os.open(folder / ".pool.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take_lock(handle)
         os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
         yield
@@ -260,18 +263,37 @@ def only_pool(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def stop_pool(folder: Path) -> int | None:
-    """Tell the pool at work on a batch to stop; return its pid, None when there is none."""
-    file = folder / ".pool.lock"
-    if not file.exists():
-        return None
-    handle = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+def _take_lock(handle: int) -> None:
+    """Take the lock of a batch; whoever only looks whether it is taken holds it for a moment."""
+    for tries_left in range(_TRIES, -1, -1):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not tries_left:
+                raise
+            time.sleep(0.05)
+
+
+def pool_at_work(folder: Path) -> int | None:
+    """Return the pid of the pool at work on a batch, None when there is none."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        pid = int(os.read(handle, 20).decode().strip())
-        os.kill(pid, signal.SIGTERM)
-        return pid
+        pid = os.read(handle, 20).decode().strip()
+        return int(pid) if pid else None  # it has only just begun
     finally:
         os.close(handle)
     return None
+
+
+def stop_pool(folder: Path) -> int | None:
+    """Tell the pool at work on a batch to stop; return its pid, None when there is none."""
+    pid = pool_at_work(folder)
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+    return pid

@@ -39,6 +39,30 @@ def report(
         screen.print_facts(screen.screen(), [(name, str(path)) for name, path in parts.items()])
 
 
+def export(
+    runs: Annotated[Path, typer.Argument(help="Folder of all attempts.")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="A new folder, or a file ending in .zip.")] = Path("runs-crate.zip"),
+    batch: Annotated[list[str] | None, typer.Option(help="A batch to export; may be repeated. Default: all.")] = None,
+    workspaces: Annotated[bool, typer.Option("--workspaces", help="Take archived workspaces along.")] = False,
+    license: Annotated[str, typer.Option(help="Under which the records are shared: a URL, or a sentence.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Export ended attempts as an RO-Crate: records, verdicts, and what a catalogue can read of them."""
+    try:
+        from reclaim_nb.analysis.crate import export_crate
+    except ModuleNotFoundError as missing:
+        raise without(missing) from missing
+    done = export_crate(runs, out, batch or (), workspaces=workspaces, license=license)
+    if as_json:
+        document = {"path": str(done.path), "attempts": done.attempts, "files": done.files}
+        screen.print_json({**document, "left_out": list(done.left_out)})
+        return
+    console = screen.screen()
+    console.print(f"{done.attempts} attempts in {done.files} files: {done.path}", soft_wrap=True)
+    for line in done.left_out:
+        console.print(f"left out: {line}", soft_wrap=True, markup=False)
+
+
 def import_published(
     path: Annotated[Path, typer.Argument(help="The published release's folder, its index.json, or a CSV of its runs.")],
     runs: Runs = Path("runs"),

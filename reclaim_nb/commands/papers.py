@@ -310,11 +310,13 @@ def gold(
     """
     from reclaim_nb.commands import running
     from reclaim_nb.grading.gold import gold_of
-    from reclaim_nb.papers.gold import enter_gold, gold_document, outside_the_bar
+    from reclaim_nb.papers.gold import enter_gold, gold_document, outside_the_bar, refuse_frozen
     from reclaim_nb.papers.suite import dump_yaml, find_paper
 
     loaded = find_paper(paper)
     source = notebook or loaded.path.parent / "solution.ipynb"
+    if out is None:
+        refuse_frozen(loaded)
     if out is None and loaded.card.gold is not None and not replace:
         raise CardError(f"{loaded.path}: the card has a gold run already; take its place with --replace, or use --out")
     given = {

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from reclaim_nb.commands import exits, screen
 from reclaim_nb.commands.attempt import AsJson
-
-if TYPE_CHECKING:
-    from reclaim_nb.rebuild.run import Done
 
 rebuild = typer.Typer(
     help="A new suite from a new conference: steps over plain files in one folder, each resumable.",
@@ -41,7 +38,7 @@ def collect(
     from reclaim_nb.rebuild.run import begin
 
     if venue is not None and not (folder / "venue.yaml").exists():
-        begin(folder, venue=venue, suite=suite or folder.resolve().name.lower(), title=title, seed=seed, count=count)
+        begin(folder, venue=venue, suite=suite, title=title, seed=seed, count=count)
     _do("collect", Folder(folder), limit, as_json)
 
 
@@ -86,7 +83,11 @@ def draft(
         if pick not in ("1", "2"):
             raise RebuildError(f"--settle {settle}: give the paper's id and the reading, such as aB3x=1")
         take(place, paper, int(pick), by, reason)
-    _do("draft", place, limit, as_json, reader=_reader(model, option))
+    from reclaim_nb.commands.attempt import parse_options
+    from reclaim_nb.rebuild.extract import reading
+
+    with reading(model, parse_options(option or [])) as reader:
+        _do("draft", place, limit, as_json, reader=reader)
 
 
 @rebuild.command("select")
@@ -187,20 +188,32 @@ def drift(
         raise typer.Exit(exits.ERROR)
 
 
+@rebuild.command("status")
+def status(folder: Place, as_json: AsJson = False) -> None:
+    """Show where a rebuild stands: papers by step, refusals, open questions, what came of the selected cards."""
+    from reclaim_nb.rebuild.run import overview
+
+    found = overview(_folder(folder))
+    if as_json:
+        screen.print_json(found)
+        return
+    typer.echo(f"{found['venue']}: {found['papers']} papers")
+    for step, counts in found["steps"].items():
+        typer.echo(f"  {step}: {', '.join(f'{number} {name}' for name, number in counts.items())}")
+    for paper, step, why in found["refusals"]:
+        typer.echo(f"  refused {paper}: {step}: {screen.one_line(why)}")
+    for paper, why in found["questions"].items():
+        typer.echo(f"  question {paper}: {screen.one_line(why)}")
+    if found["selected"]:
+        typer.echo(f"selected: {', '.join(f'{number} {state}' for state, number in found['selected'].items())}")
+    if found["frozen"]:
+        typer.echo(f"frozen: {found['frozen']}")
+
+
 def _folder(path: Path) -> Any:
     from reclaim_nb.rebuild.folder import Folder
 
     return Folder(path)
-
-
-def _reader(model: str | None, option: list[str] | None) -> Any:
-    if model is None:
-        return None
-    from reclaim_nb.agents.service import make_service
-    from reclaim_nb.commands.attempt import parse_options
-    from reclaim_nb.rebuild.extract import Reader
-
-    return Reader(make_service(model, parse_options(option or [])))
 
 
 def _do(step: str, folder: Any, limit: int | None, as_json: bool, reader: Any = None) -> None:
@@ -223,21 +236,7 @@ def _do(step: str, folder: Any, limit: int | None, as_json: bool, reader: Any = 
     if as_json:
         screen.print_json(vars(done))
     else:
-        _print(done)
+        for line in done.lines():
+            typer.echo(screen.one_line(line))
     if done.later:
         raise typer.Exit(exits.ERROR)
-
-
-def _print(done: Done) -> None:
-    typer.echo(
-        f"{done.step}: {done.made} done, {done.kept} done before, {len(done.refused)} refused, {len(done.later)} later"
-    )
-    for name, found in (
-        ("refused", done.refused),
-        ("later", done.later),
-        ("question", done.facts.get("questions") or {}),
-    ):
-        for paper, why in found.items():
-            typer.echo(f"  {name} {paper}: {screen.one_line(why)}")
-    for row in done.facts.get("strata") or ():
-        typer.echo(f"  {row['tier']} {row['band']}: {len(row['taken'])} of {row['there']}")

@@ -158,7 +158,7 @@ def report(folder: AttemptFolder) -> Report:
     if row.problem is None:
         card = recorded_card(folder).card
         criterion = card.criterion.as_text(card.target.unit) if card.criterion is not None else None
-    notes = without_effect(folder) if row.problem is None else []
+    notes = [*without_effect(folder), *departed(folder)] if row.problem is None else []
     return Report(folder, row, read_verdict(folder), criterion, tuple(notes))
 
 
@@ -169,6 +169,15 @@ def without_effect(folder: AttemptFolder) -> list[str]:
 
     spec = first_event(folder.stream).data["spec"]
     return conditions.without_effect(spec["conditions"], anchors=bool(spec["card"].get("anchors")))
+
+
+def departed(folder: AttemptFolder) -> list[str]:
+    """Say so where an attempt's card is not that of its frozen suite any more; no verdict on it holds then."""
+    from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
+    from reclaim_nb.record.reader import first_event
+
+    why = FrozenSuites().departed(MadeWith.of(first_event(folder.stream).data))
+    return [f"no verdict holds: {why}"] if why else []
 
 
 def print_report(made: Report, console: Console, *, graded: bool = True) -> None:

@@ -104,8 +104,11 @@ def numbers_of(output: Output, words: TargetWords, digits: tuple[str, ...]) -> I
             yield from m.line_numbers(line_text.rstrip("\r\n"), offset)
 
 
+_DIGITS = str.maketrans("", "", "0123456789.+- ")
+
+
 def _shape(line: str) -> str:
-    return "".join(c for c in line if c not in "0123456789.+- ")
+    return line.translate(_DIGITS)
 
 
 def _tables(output: Output, words: TargetWords, seen: set[int]) -> Iterator[m.Number]:

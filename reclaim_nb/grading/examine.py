@@ -17,8 +17,9 @@ from reclaim_nb.grading.facts import Fact, fact
 from reclaim_nb.grading.vocabulary import interest_of
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.loading import LoadedCard
+from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.reader import StreamState, last_event, read_events
+from reclaim_nb.record.reader import StreamState, first_event, last_event, read_events
 from reclaim_nb.record.render import Rendering
 from reclaim_nb.record.verify import differences
 
@@ -97,6 +98,10 @@ def examine(
     typed = card.card if isinstance(card, LoadedCard) else card
     evidence, problems, notebook_sha256 = read_evidence(folder, typed)
     _same_card(folder, card, evidence)
+    if evidence.spec.get("suite") is not None and (
+        why := FrozenSuites().departed(MadeWith.of(first_event(folder.stream).data))
+    ):
+        raise AttemptError(f"{folder.path}: not graded: {why}. Grade it beside the suite as it was published")
     if problems and edited == "refuse":
         raise AttemptError(
             "the notebook is not the stream's own rendering, so nothing is graded; "

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb import __version__
+from reclaim_nb.bulk import uncollected
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.grading.asked import Asked
 from reclaim_nb.grading.candidates import Candidate
@@ -150,6 +151,7 @@ class Verdict(_Part):
         return (json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8")
 
 
+@uncollected()
 def grade(
     folder: AttemptFolder, card: LoadedCard | PaperCard, *, edited: Literal["refuse", "disqualify"] = "refuse"
 ) -> Verdict:

@@ -14,6 +14,7 @@ from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.criterion import Beats, Criterion
 from reclaim_nb.papers.loading import CARD_FILE, LoadedCard, load_card
 from reclaim_nb.papers.numbers import convert, convertible, decimals, format_decimal, half_last_digit, unit
+from reclaim_nb.papers.signature import fingerprint
 from reclaim_nb.papers.suite import MANIFEST, Suite, card_path, load_suite
 from reclaim_nb.papers.totals import Totals, differences, totals
 
@@ -44,7 +45,7 @@ def check_suite(folder: Path) -> list[Finding]:
     findings = [Finding("error", suite.name, "card", message) for message in suite.broken]
     for loaded in suite:
         findings += check_paper(loaded)
-    return [*findings, *_manifest(suite), *_totals(suite), *_duplicates(suite), *_related(suite)]
+    return [*findings, *_freeze(suite), *_manifest(suite), *_totals(suite), *_duplicates(suite), *_related(suite)]
 
 
 def summarise(folder: Path) -> Totals:
@@ -198,6 +199,14 @@ def _gold(loaded: LoadedCard) -> _Found:
     if card.criterion.decide(card.gold.value).place != "inside":
         message = f"{_say(card.gold.value)} does not meet the criterion, so the audit state must be 'broken'"
         yield "error", "gold.value", message
+
+
+def _freeze(suite: Suite) -> list[Finding]:
+    frozen = suite.manifest.frozen if suite.manifest is not None else None
+    if frozen is None or not len(suite):
+        return []
+    how = f"signed with the key {fingerprint(frozen.key)}" if frozen.key is not None else "not signed"
+    return [Finding("note", suite.name, MANIFEST, f"frozen (version {frozen.version}), {how}")]
 
 
 def _manifest(suite: Suite) -> list[Finding]:

@@ -42,9 +42,7 @@ def check_out(url: str, commit: str | None, target: Path, cache: Cache, offline:
         FetchError: there is no git, the repository or the commit cannot be had, or the disk is full.
     """
     if commit is not None and not _COMMIT.match(commit):
-        raise FetchError(
-            f"{url}: {commit!r} is no commit; a branch or tag moves, so put the commit on the card"
-        )
+        raise FetchError(f"{url}: {commit!r} is no commit; a branch or tag moves, so put the commit on the card")
     repository = cache.repository(url)
     with cache.held(f"git {url}"):
         if not (repository / "HEAD").exists():

@@ -1,18 +1,25 @@
-"""A frozen suite: no card of it may differ from its manifest by a byte, wherever it is loaded."""
+"""A frozen suite: nothing of it may differ from its manifest by a byte, wherever any card of it is loaded."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reclaim_nb.errors import CardError
+from reclaim_nb.papers.signature import signature_fault
 
 MANIFEST = "suite.yaml"
 CARD_FILE = "paper.yaml"
+
+CANARY = "reclaim-canary-"
+"""How the canary of every frozen suite begins."""
+
+_SHOWN = 5
+"""Most files that a refusal names."""
 
 
 class Frozen(BaseModel):
@@ -27,6 +34,10 @@ class Frozen(BaseModel):
     dev: tuple[str, ...] = ()
     """Card files of the dev split, which may be tuned on."""
     signers: tuple[str, ...] = ()
+    files: dict[str, str] = Field(default_factory=dict)
+    """sha256 of what else lies in the cards' folders, by its path inside the suite."""
+    key: str | None = None
+    """Public SSH key that the manifest is signed with, in ``suite.yaml.sig``; None: it is not signed."""
     state: Literal["frozen"] = "frozen"
     seal: str
     """sha256 of the manifest without this key, see :func:`seal_of`."""
@@ -40,33 +51,73 @@ def seal_of(document: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def refuse_changed(file: Path, sha256: str, raw_manifest: Any, entry: str) -> None:
-    """Refuse a card of a frozen suite that is not the one its manifest lists.
+def is_frozen(manifest: Any) -> bool:
+    """Tell whether a parsed ``suite.yaml`` claims to be that of a frozen suite."""
+    return isinstance(manifest, dict) and "frozen" in manifest
+
+
+def files_of(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield every file that a freeze covers, with its path inside the suite: cards, and what lies in their folders.
+
+    Manifest, signature, errata and other texts beside the folders are not covered; nor are hidden files.
+    """
+    for path in sorted(folder.glob("*.yaml")):
+        if path.name != MANIFEST and not path.name.startswith("."):
+            yield path.name, path
+    for place in sorted(folder.iterdir()):
+        if place.name.startswith((".", "_")) or not place.is_dir():
+            continue
+        for path in sorted(place.rglob("*")):
+            inside = path.relative_to(folder)
+            if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
+                continue
+            if path.is_symlink() or path.is_file():
+                yield inside.as_posix(), path
+
+
+def departures(folder: Path, content: bytes, manifest: dict[str, Any]) -> list[str]:
+    """Say how a frozen suite differs from what was frozen, in sentences; empty where it does not.
 
     Args:
-        file: the card file.
-        sha256: of its bytes.
-        raw_manifest: the parsed ``suite.yaml`` beside it; None where there is none.
-        entry: the card's path inside the suite.
-
-    Raises:
-        CardError: the suite is frozen, and the card is changed, not listed, or the manifest's seal is broken.
+        folder: the suite.
+        content: bytes of its ``suite.yaml``.
+        manifest: the same, parsed.
     """
-    if not isinstance(raw_manifest, dict) or "frozen" not in raw_manifest:
-        return
-    frozen = raw_manifest["frozen"]
+    frozen = manifest["frozen"]
+    if not isinstance(frozen, dict) or seal_of(manifest) != frozen.get("seal"):
+        return [f"its manifest {MANIFEST} was changed after that"]
+    if fault := signature_fault(folder / MANIFEST, content, frozen.get("key")):
+        return [fault]
+    listed = {**(manifest.get("cards") or {}), **(frozen.get("files") or {})}
+    there = dict(files_of(folder))
+    found = []
+    for entry in sorted({*listed, *there}):
+        if entry not in there:
+            found.append(f"{entry} is missing")
+        elif entry not in listed:
+            found.append(f"{entry} is not listed; new cards belong into a suite of their own")
+        elif (sha256 := _sha256(there[entry])) != listed[entry]:
+            found.append(f"{entry} was changed after that: sha256 {sha256}, listed {listed[entry]}")
+    return found
+
+
+def refusal(folder: Path, manifest: dict[str, Any], found: list[str]) -> str:
+    """Return why nothing of a frozen suite is taken, and what to do."""
+    frozen = manifest["frozen"]
     version = frozen.get("version") if isinstance(frozen, dict) else None
-    where = f"{file}: the suite is frozen (version {version})"
-    if not isinstance(frozen, dict) or seal_of(raw_manifest) != frozen.get("seal"):
-        raise CardError(f"{where} and its manifest {MANIFEST} was changed after that; take the published files again")
-    listed = (raw_manifest.get("cards") or {}).get(entry)
-    if listed is None:
-        raise CardError(f"{where} and does not list this card; put new cards into a suite of their own")
-    if listed != sha256:
-        raise CardError(
-            f"{where} and the card was changed after that: sha256 {sha256}, listed {listed}; take the published file "
-            "again, and write what is wrong with it into errata.md"
-        )
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return (
+        f"{folder}: the suite is frozen (version {version}), and {'; '.join(found[:_SHOWN])}{more}. No card of it is "
+        "used: take the published files again, and write what is wrong with a card into errata.md"
+    )
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "none, it cannot be read"
 
 
 def place_in_suite(file: Path) -> tuple[Path, str]:

@@ -60,6 +60,7 @@ def enter_gold(loaded: LoadedCard, gold: Gold, *, replace: bool = False) -> Ente
         CardError: the card has a gold run already, or its file cannot be written; nothing of it has then changed.
     """
     card = loaded.card
+    refuse_frozen(loaded)
     if card.gold is not None and not replace:
         raise CardError(f"{loaded.path}: the card has a gold run already; take another one's place with --replace")
     text = loaded.path.read_text("utf-8")
@@ -81,6 +82,20 @@ def enter_gold(loaded: LoadedCard, gold: Gold, *, replace: bool = False) -> Ente
     except (FetchError, OSError) as problem:
         raise CardError(f"{loaded.path}: cannot be written: {problem}; write the record elsewhere with --out") from None
     return Entered(loaded.path, broken)
+
+
+def refuse_frozen(loaded: LoadedCard) -> None:
+    """Refuse to enter anything on the card of a frozen suite.
+
+    Raises:
+        CardError: it is one.
+    """
+    if loaded.frozen is not None:
+        version = loaded.frozen.version
+        raise CardError(
+            f"{loaded.path}: the suite is frozen (version {version}), so nothing is entered on its cards; "
+            "write the record elsewhere with --out"
+        )
 
 
 def gold_document(gold: Gold) -> dict[str, Any]:

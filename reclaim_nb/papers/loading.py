@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +17,12 @@ from pydantic_core import ErrorDetails
 
 from reclaim_nb.errors import CardError
 from reclaim_nb.papers.card import PaperCard
-from reclaim_nb.papers.frozen import place_in_suite, refuse_changed
+from reclaim_nb.papers.frozen import CANARY, Frozen, departures, is_frozen, place_in_suite, refusal
+from reclaim_nb.papers.frozen import CARD_FILE as CARD_FILE
+from reclaim_nb.papers.frozen import MANIFEST as MANIFEST
 
 M = TypeVar("M", bound=BaseModel)
 
-CARD_FILE = "paper.yaml"
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -85,6 +87,8 @@ class LoadedCard:
     """Hash of the card file's bytes."""
     listed_sha256: str | None = None
     """Hash in the suite's manifest; None where the card is not listed."""
+    frozen: Frozen | None = None
+    """The freeze that the card belongs to; None where its suite is not frozen."""
 
     @property
     def folder(self) -> Path:
@@ -138,16 +142,53 @@ def load_card(path: Path, *, listed_sha256: str | None = None) -> LoadedCard:
             suite and is not the one that was frozen.
     """
     file = path / CARD_FILE if path.is_dir() else path
+    manifest, _ = place_in_suite(file.resolve())
+    return read_card(file, listed_sha256, frozen_suite(manifest.parent))
+
+
+def read_card(file: Path, listed_sha256: str | None, frozen: Frozen | None) -> LoadedCard:
+    """Read one card of a suite whose freeze was checked already; see :func:`load_card`."""
     try:
         content = file.read_bytes()
     except OSError as error:
         raise CardError(f"{file}: cannot be read: {error.strerror or error}") from error
     sha256 = hashlib.sha256(content).hexdigest()
-    manifest, entry = place_in_suite(file.resolve())
-    if manifest.is_file():  # before the content is looked at: a changed card of a frozen suite may still be valid
-        refuse_changed(file, sha256, read_yaml(manifest), entry)
+    if frozen is not None:  # before the content is looked at: a changed card may still be valid
+        manifest, entry = place_in_suite(file.resolve())
+        raw = _manifest(manifest, manifest.read_bytes())
+        if (raw.get("cards") or {}).get(entry) != sha256:
+            raise CardError(refusal(manifest.parent, raw, [f"{entry} is not a card of it as it was frozen"]))
     card = validate(PaperCard, read_yaml(file, content), file)
-    return LoadedCard(card, file, sha256, listed_sha256)
+    if frozen is None and card.notes is not None and CANARY in card.notes:
+        raise CardError(
+            f"{file}: the card is one of a frozen suite (it holds a canary), and no manifest of a frozen suite lies "
+            "beside it; take the whole folder of the suite as it was published"
+        )
+    return LoadedCard(card, file, sha256, listed_sha256, frozen)
+
+
+def frozen_suite(folder: Path) -> Frozen | None:
+    """Return the freeze of a suite, None where it is not frozen.
+
+    Raises:
+        CardError: the suite is frozen and is not as it was frozen.
+    """
+    path = folder / MANIFEST
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    raw = _manifest(path, content)
+    if not is_frozen(raw):
+        return None
+    if found := departures(folder, content, raw):
+        raise CardError(refusal(folder, raw, found))
+    return validate(Frozen, raw["frozen"], path)
+
+
+@lru_cache(maxsize=16)
+def _manifest(path: Path, content: bytes) -> Any:
+    return read_yaml(path, content)
 
 
 def validate(model: type[M], raw: Any, file: Path) -> M:

@@ -32,7 +32,9 @@ FAULTS = frozenset({"gated", "missing", "wrong"})
 DAYS = 7
 """Days for which an answer is not asked for again."""
 
-_WEIGHT_FILE = re.compile(r"\.(safetensors|bin|pt|pth|ckpt|gguf|onnx|h5|msgpack|npz|pkl|pdparams|tar|zip)$", re.IGNORECASE)
+_WEIGHT_FILE = re.compile(
+    r"\.(safetensors|bin|pt|pth|ckpt|gguf|onnx|h5|msgpack|npz|pkl|pdparams|tar|zip)$", re.IGNORECASE
+)
 _NOT_WEIGHTS = re.compile(r"(^|/)(optimizer|scheduler|training_args|rng_state)[^/]*$", re.IGNORECASE)
 
 # Accounts that publish base models, which papers start from: what lies there is not what a paper trained.
@@ -114,9 +116,7 @@ def probe_paper(
     try:
         quiet = silent if silent is not None else set()
         asking = _Probe(loaded, cache, own, before, quiet, progress or (lambda line: None))
-        record = ProbeRecord(
-            paper=loaded.name, card_sha256=loaded.sha256, time=_now(), answers=tuple(asking.answers())
-        )
+        record = ProbeRecord(paper=loaded.name, card_sha256=loaded.sha256, time=_now(), answers=tuple(asking.answers()))
     finally:
         if web is None:
             own.close()
@@ -209,7 +209,9 @@ class _Probe:
             return self._hub(url, commit)[0]
         known = has_commit(forge[0] if forge else url, commit)
         if known is None:
-            return _answer("commit", url, "unclear", f"the server tells of no commit {commit}, which need not mean that it is gone")
+            return _answer(
+                "commit", url, "unclear", f"the server tells of no commit {commit}, which need not mean that it is gone"
+            )
         state: State = "ok" if known else "missing"
         gone = "is there" if known else "is not there any more; look what became of it and correct the card"
         return _answer("commit", url, state, f"commit {commit} {gone}", commit=commit)
@@ -238,7 +240,13 @@ class _Probe:
         files = [name for name in names if _WEIGHT_FILE.search(name) and not _NOT_WEIGHTS.search(name)]
         facts = {**answer.facts, "files": len(names), "weight_files": files[:50], "base_model": _base_of(listing)}
         if not files:
-            return _answer("weights", url, "wrong", f"{hub[1]} lists {len(names)} files, and none of them is a weight file", **facts)
+            return _answer(
+                "weights",
+                url,
+                "wrong",
+                f"{hub[1]} lists {len(names)} files, and none of them is a weight file",
+                **facts,
+            )
         owner = hub[1].partition("/")[0].lower()
         if owner in _BASES and owner not in self._own_accounts():
             text = f"{hub[1]} is a base model that papers start from; nothing that this paper trained lies there"
@@ -261,7 +269,9 @@ class _Probe:
         answer = self._web.get(f"{where}/revision/{wanted}" if wanted else where, headers=hub_token_headers())
         code = answer.headers.get("X-Error-Code", "")
         if answer.status_code in (401, 403, 404) and code == "GatedRepo":
-            return _answer("", url, "gated", f"{name} is gated: access is granted on request", status=answer.status_code), None
+            return _answer(
+                "", url, "gated", f"{name} is gated: access is granted on request", status=answer.status_code
+            ), None
         if answer.status_code in (401, 404):
             gone = f"revision {wanted} of {name} is" if code == "RevisionNotFound" else f"{name} is"
             return _answer("", url, "missing", f"{gone} not there, or private", status=answer.status_code), None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -15,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import CardError
-from reclaim_nb.papers.frozen import MANIFEST as MANIFEST
-from reclaim_nb.papers.frozen import Frozen
-from reclaim_nb.papers.loading import CARD_FILE, LoadedCard, load_card, read_yaml, validate
+from reclaim_nb.papers.frozen import Frozen, files_of, seal_of
+from reclaim_nb.papers.loading import CARD_FILE, LoadedCard, frozen_suite, load_card, read_card, read_yaml, validate
+from reclaim_nb.papers.loading import MANIFEST as MANIFEST
 from reclaim_nb.papers.numbers import format_decimal
 from reclaim_nb.papers.totals import DeclaredTotals
 
@@ -96,7 +97,7 @@ def card_path(folder: Path, slug: str) -> Path | None:
 
 
 def load_suite(folder: Path, *, keep_going: bool = False) -> Suite:
-    """Load every card of a folder; of a frozen suite all that are listed, and no others.
+    """Load every card of a folder; of a frozen suite that is not as it was frozen, none.
 
     Args:
         folder: the suite folder.
@@ -109,20 +110,20 @@ def load_suite(folder: Path, *, keep_going: bool = False) -> Suite:
         raise CardError(f"{folder}: expected a suite folder, found nothing")
     manifest = _read_manifest(folder)
     cards, broken = [], []
+    try:
+        frozen = frozen_suite(folder)
+    except CardError as error:
+        if not keep_going:
+            raise
+        return Suite(folder, (), manifest, (str(error),))
     for path in card_files(folder):
         listed = manifest.cards.get(path.relative_to(folder).as_posix()) if manifest else None
         try:
-            cards.append(load_card(path, listed_sha256=listed))
+            cards.append(read_card(path, listed, frozen))
         except CardError as error:
             if not keep_going:
                 raise
             broken.append(str(error))
-    if manifest is not None and manifest.frozen is not None:
-        there = {path.relative_to(folder).as_posix() for path in card_files(folder)}
-        lost = ", ".join(sorted(set(manifest.cards) - there))
-        if lost and not keep_going:
-            raise CardError(f"{folder}: the suite is frozen (version {manifest.frozen.version}) and lacks {lost}")
-        broken += [f"{folder}: the suite is frozen and lacks {lost}"] if lost else []
     if not cards and not broken:
         raise CardError(f"{folder}: expected at least one card ({CARD_FILE} in a folder of its own), found none")
     return Suite(folder, tuple(cards), manifest, tuple(broken))
@@ -157,6 +158,38 @@ def write_manifest(folder: Path, *, title: str | None = None, description: str |
     partial.write_text(dump_yaml(document), encoding="utf-8")
     partial.replace(path)
     return path
+
+
+def frozen_manifest(
+    folder: Path,
+    *,
+    name: str,
+    title: str,
+    description: str,
+    version: str,
+    date: str,
+    canary: str,
+    dev: Sequence[str] = (),
+    signers: Sequence[str] = (),
+    key: str | None = None,
+) -> bytes:
+    """Return the manifest that freezes a suite as its files are now.
+
+    Args:
+        folder: the suite.
+        name, title, description: of the suite.
+        version, date, canary, dev, signers, key: see :class:`~reclaim_nb.papers.frozen.Frozen`.
+    """
+    there = {entry: hashlib.sha256(path.read_bytes()).hexdigest() for entry, path in files_of(folder)}
+    cards = [path.relative_to(folder).as_posix() for path in card_files(folder)]
+    frozen: dict[str, object] = {"version": version, "date": date, "canary": canary, "dev": sorted(dev)}
+    frozen |= {"signers": list(signers), "state": "frozen"} | ({"key": key} if key is not None else {})
+    if files := {entry: sha256 for entry, sha256 in there.items() if entry not in cards}:
+        frozen["files"] = files
+    document: dict[str, object] = {"schema": 1, "name": name, "title": title, "description": description}
+    document |= {"cards": {entry: there[entry] for entry in cards}, "frozen": frozen}
+    frozen["seal"] = seal_of(document)
+    return dump_yaml(document).encode()
 
 
 class _Dumper(yaml.SafeDumper):

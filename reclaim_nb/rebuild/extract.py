@@ -7,15 +7,16 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reclaim_nb.agents.conversation import Conversation
 from reclaim_nb.agents.secrets import Redactor
-from reclaim_nb.agents.service import Service, remedy, wait_seconds
+from reclaim_nb.agents.service import Service, make_service, remedy, wait_seconds
 from reclaim_nb.attempts.prompts import fill
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import CardError
@@ -162,7 +163,7 @@ def _numbers(text: str) -> set[Any]:
 
 
 class Reader:
-    """A model that reads papers.
+    """A model that reads papers, as a context manager: it has a thread and an event loop of its own until then.
 
     Args:
         service: the model.
@@ -177,6 +178,17 @@ class Reader:
         self._loop = asyncio.Runner()
         folder = data_folder("templates") / "prompts" / "rebuild"
         self._prompts = {name: (folder / f"{name}.md").read_text("utf-8") for name in ("system", "extract", "again")}
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the event loop, in its own thread, and then the thread."""
+        self._thread.submit(self._loop.close).result()
+        self._thread.shutdown()
 
     @property
     def key(self) -> str:
@@ -238,6 +250,21 @@ class Reader:
                 continue
             conversation.put_answer(spoken.response)
             return self._redactor.text(spoken.response.text or "")
+
+
+@contextmanager
+def reading(model: str | None, options: dict[str, Any] | None = None) -> Iterator[Reader | None]:
+    """Give a reader for a while, or None where no model is named: then only what was read before is used.
+
+    Args:
+        model: ``provider:model``.
+        options: of the model, see :class:`~reclaim_nb.agents.service.ServiceOptions`.
+    """
+    if not model:
+        yield None
+        return
+    with Reader(make_service(model, options or {})) as reader:
+        yield reader
 
 
 def _taken(answer: str, there: dict[str, str]) -> tuple[str | None, Extraction | None]:

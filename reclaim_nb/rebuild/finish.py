@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import random
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from reclaim_nb.papers.card import PaperCard
-from reclaim_nb.papers.frozen import seal_of
-from reclaim_nb.papers.loading import CARD_FILE, read_yaml
-from reclaim_nb.papers.suite import MANIFEST, dump_yaml, load_suite
+from reclaim_nb.papers.frozen import CANARY
+from reclaim_nb.papers.loading import CARD_FILE
+from reclaim_nb.papers.signature import public_key, sign
+from reclaim_nb.papers.suite import MANIFEST, dump_yaml, frozen_manifest, load_suite
 from reclaim_nb.rebuild import folder as disk
 from reclaim_nb.rebuild.ask import probe_candidates
 from reclaim_nb.rebuild.folder import Folder, Later, RebuildError
@@ -31,13 +31,14 @@ def freeze(folder: Folder, version: str, date: str, *, key: Path | None = None) 
         folder: the rebuild.
         version: of the suite.
         date: of the freeze.
-        key: an SSH key to sign the manifest with (``ssh-keygen -Y sign``, namespace ``reclaim-suite``).
+        key: an SSH key to sign the manifest with, see :mod:`reclaim_nb.papers.signature`.
 
     Returns:
         The suite's folder.
 
     Raises:
         RebuildError: a selected card lacks its signatures or its self-test, or the suite is there already.
+        CardError: the manifest cannot be signed with that key.
     """
     settings = folder.settings
     place = folder.path / "suite" / settings.suite
@@ -56,36 +57,29 @@ def freeze(folder: Folder, version: str, date: str, *, key: Path | None = None) 
     part = place.with_name(f".{place.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    canary = "reclaim-canary-" + hashlib.sha256(f"{settings.suite} {version} {settings.seed}".encode()).hexdigest()[:32]
-    hashes = {}
+    canary = CANARY + hashlib.sha256(f"{settings.suite} {version} {settings.seed}".encode()).hexdigest()[:32]
     for slug, one in sorted(cards.items()):
         assert one.card is not None
-        content = card_yaml({**one.card, "notes": f"{canary}. Signed: {'; '.join(one.signers)}."}).encode()
         (part / slug).mkdir()
-        disk.put(part / slug / CARD_FILE, content)
-        hashes[f"{slug}/{CARD_FILE}"] = hashlib.sha256(content).hexdigest()
-    dev = random.Random(f"{settings.seed}:dev").sample(sorted(hashes), min(settings.policy.dev, len(hashes) - 1))
-    people = sorted({signer.partition(" (")[0] for one in cards.values() for signer in one.signers})
-    document: dict[str, Any] = {
-        "schema": 1,
-        "name": settings.suite,
-        "title": settings.title,
-        "description": f"{len(hashes)} cards of {settings.venue}.",
-        "cards": hashes,
-        "frozen": {
-            "version": version,
-            "date": date,
-            "canary": canary,
-            "dev": sorted(dev),
-            "signers": people,
-            "state": "frozen",
-        },
-    }
-    document["frozen"]["seal"] = seal_of(document)
-    disk.put(part / MANIFEST, dump_yaml(document).encode())
+        card = {**one.card, "notes": f"{canary}. Signed: {'; '.join(one.signers)}."}
+        disk.put(part / slug / CARD_FILE, card_yaml(card).encode())
+    entries = sorted(f"{slug}/{CARD_FILE}" for slug in cards)
+    manifest = frozen_manifest(
+        part,
+        name=settings.suite,
+        title=settings.title,
+        description=f"{len(entries)} cards of {settings.venue}.",
+        version=version,
+        date=date,
+        canary=canary,
+        dev=random.Random(f"{settings.seed}:dev").sample(entries, min(settings.policy.dev, len(entries) - 1)),
+        signers=sorted({signer.partition(" (")[0] for one in cards.values() for signer in one.signers}),
+        key=public_key(key) if key is not None else None,
+    )
+    disk.put(part / MANIFEST, manifest)
     disk.put(part / ERRATA, f"# Errata of {settings.suite} {version}\n\nNone yet. Cards are never changed.\n".encode())
     if key is not None:
-        _sign(part / MANIFEST, key)
+        sign(part / MANIFEST, key)
     load_suite(part)  # what cannot be loaded is not published
     part.rename(place)
     sync_folder(place.parent)
@@ -119,16 +113,6 @@ def _untested(folder: Folder, paper: str, one: Final) -> str | None:
 def card_hash(card: dict[str, Any]) -> str:
     """Return the hash of a card's content."""
     return hashlib.sha256(disk.json_bytes(card)).hexdigest()
-
-
-def _sign(file: Path, key: Path) -> None:
-    command = ["ssh-keygen", "-q", "-Y", "sign", "-n", "reclaim-suite", "-f", str(key), str(file)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.SubprocessError) as problem:
-        raise RebuildError(
-            f"{file}: cannot be signed with {key}: {getattr(problem, 'stderr', '') or problem}"
-        ) from problem
 
 
 def drift(folder: Folder, services: Services, date: str) -> dict[str, Any]:
@@ -184,8 +168,3 @@ def _changes(services: Services, old: dict[str, Any], new: dict[str, Any]) -> li
     if (old.get("license") or None) != (new.get("license") or None) and new["state"] in good:
         found.append({"what": what, "change": f"licence {old.get('license')} -> {new.get('license')}", "decays": False})
     return found
-
-
-def manifest(place: Path) -> Any:
-    """Return the manifest of a frozen suite as it stands in its file."""
-    return read_yaml(place / MANIFEST)

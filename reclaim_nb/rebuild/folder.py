@@ -30,6 +30,10 @@ from reclaim_nb.papers.suite import dump_yaml
 from reclaim_nb.record.files import remove_parts, write_atomic
 
 SETTINGS = "venue.yaml"
+
+PAPER_STEPS = ("collect", "match", "read", "probe", "draft", "selftest")
+"""The steps that write a file for each paper."""
+
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -146,10 +150,9 @@ class Folder:
 
     def refusals(self) -> list[tuple[str, str, str]]:
         """Return paper, step and reason of everything that was refused."""
-        steps = ("collect", "match", "read", "probe", "draft", "selftest")
         found = []
         for paper in self.ids:
-            for step in steps:
+            for step in PAPER_STEPS:
                 made = self.made(paper, step)
                 if made is not None and made.refused is not None:
                     found.append((paper, step, made.refused))

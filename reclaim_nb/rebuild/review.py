@@ -15,6 +15,8 @@ from reclaim_nb.rebuild.folder import Folder, RebuildError, read_json
 from reclaim_nb.rebuild.services import today
 
 Decision = Literal["accept", "edit", "refuse"]
+FIXED = ("id", "schema", "sources")
+"""Fields of a card that no reviewer edits."""
 _RATER = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
@@ -51,6 +53,11 @@ class Review(BaseModel):
             raise ValueError("edits belong to the decision 'edit', and it needs at least one")
         return self
 
+    def told(self) -> str:
+        """Say it in a line: who, what, which fields to which values, why."""
+        edits = ", ".join(f"{name} = {edit.value} ({edit.source})" for name, edit in sorted(self.edits.items()))
+        return " ".join(f"{self.rater}: {self.decision} {edits} {self.reason}".split())
+
 
 @dataclass(frozen=True)
 class Final:
@@ -72,6 +79,8 @@ class Agreement:
 
     def as_text(self) -> str:
         """Say it in a line."""
+        if not self.cards:
+            return "no card has been decided by two raters yet"
         alpha = "not defined (all decisions are of one kind)" if self.alpha is None else f"{self.alpha:.3f}"
         return f"{self.cards} cards with two raters, {self.same} decided alike, Krippendorff's alpha {alpha}"
 
@@ -147,6 +156,9 @@ def record(
         )
     except ValidationError as problem:
         raise RebuildError(f"{paper}: {'; '.join(str(one['msg']) for one in problem.errors())}") from None
+    for other in reviews(folder, paper):
+        if other.rater != review.rater and _same_person(other.signature, signature):
+            raise RebuildError(f"{paper}: {signature} has decided already, as {other.rater}; two persons are needed")
     if decision == "edit":
         _checked(edited(made.result["card"], review))
     folder.put(folder.file(paper, f"review.{review.rater}"), review.model_dump(mode="json"))
@@ -165,7 +177,7 @@ def edited(card: dict[str, Any], review: Review) -> dict[str, Any]:
         at: Any = changed
         for part in above:
             at = at.get(part) if isinstance(at, dict) else None
-        if not isinstance(at, dict) or path in ("id", "schema", "sources"):
+        if not isinstance(at, dict) or path in FIXED:
             raise RebuildError(f"{path}: no field of the card that could be edited")
         at[last] = edit.value
         changed["sources"] = [*changed["sources"], {"for": f"{path}, by {review.rater}: {edit.source}"}]
@@ -196,6 +208,9 @@ def adjudicate(
         raise RebuildError(f"{paper}: nothing to adjudicate: {state.why}")
     if review_of(folder, paper, _named(pick)) is None:
         raise RebuildError(f"{paper}: {pick} has not decided about this draft")
+    for one in reviews(folder, paper):
+        if one.rater == by or _same_person(one.signature, signature):
+            raise RebuildError(f"{paper}: {one.rater} is one of the two who differ; a third person is needed")
     if not reason.strip() or len(signature) < 3:
         raise RebuildError(f"{paper}: an adjudication needs a reason and the full name of who signs it")
     made = folder.made(paper, "draft")
@@ -209,19 +224,17 @@ def final(folder: Folder, paper: str) -> Final:
     made = folder.made(paper, "draft")
     if made is None or "card" not in made.result:
         return Final("waiting", "no card is drafted")
-    reviews = _reviews(folder, paper)
-    if len(reviews) < 2:
-        return Final("waiting", f"{len(reviews)} of 2 raters have decided")
-    outcomes = {_outcome(made.result["card"], one) for one in reviews}
-    signers = tuple(f"{one.signature} ({one.date})" for one in reviews)
-    picked = reviews[0]
+    said = reviews(folder, paper)
+    if len(said) < 2:
+        return Final("waiting", f"{len(said)} of 2 raters have decided")
+    outcomes = {_outcome(made.result["card"], one) for one in said}
+    signers = tuple(f"{one.signature} ({one.date})" for one in said)
+    picked = said[0]
     if len(outcomes) > 1:
         settled = read_json(folder.file(paper, "adjudication"))
         if settled is None or settled["signs"] != made.sha256:
-            return Final(
-                "disagreement", "; ".join(f"{one.rater}: {one.decision} {one.reason}".strip() for one in reviews)
-            )
-        picked = next(one for one in reviews if one.rater == settled["pick"])
+            return Final("disagreement", "; ".join(one.told() for one in said))
+        picked = next(one for one in said if one.rater == settled["pick"])
         signers = (*signers, f"{settled['signature']} ({settled['date']}, adjudication)")
     if picked.decision == "refuse":
         return Final("refused", picked.reason, None, signers)
@@ -235,9 +248,9 @@ def agreement(folder: Folder) -> Agreement:
 
     rows = []
     for paper in chosen(folder):
-        reviews = _reviews(folder, paper)
-        if len(reviews) >= 2:
-            rows.append({one.rater: one.decision for one in reviews})
+        said = reviews(folder, paper)
+        if len(said) >= 2:
+            rows.append({one.rater: one.decision for one in said})
     raters = sorted({name for row in rows for name in row})
     ratings = [[row.get(name) for row in rows] for name in raters]
     same = sum(len(set(row.values())) == 1 for row in rows)
@@ -272,7 +285,8 @@ def as_markdown(folder: Folder, paper: str) -> str:
     return "\n\n".join(lines)
 
 
-def _reviews(folder: Folder, paper: str) -> list[Review]:
+def reviews(folder: Folder, paper: str) -> list[Review]:
+    """Return what all raters have decided about the draft as it is now, by their names."""
     place = folder.file(paper, "draft").parent
     names = sorted(path.name.split(".")[1] for path in place.glob("review.*.json") if not path.name.startswith("."))
     return [one for name in names if (one := review_of(folder, paper, name)) is not None]
@@ -284,6 +298,10 @@ def _outcome(card: dict[str, Any], review: Review) -> str:
     changed = edited(card, review) if review.decision == "edit" else card
     # Two people who make the same edit quote it in their own words.
     return repr({name: value for name, value in changed.items() if name != "sources"})
+
+
+def _same_person(one: str, other: str) -> bool:
+    return " ".join(one.casefold().split()) == " ".join(other.casefold().split())
 
 
 def _named(rater: str) -> str:

@@ -17,7 +17,7 @@ from reclaim_nb.rebuild.choose import Entry, choose
 from reclaim_nb.rebuild.draft import draft
 from reclaim_nb.rebuild.extract import Reader
 from reclaim_nb.rebuild.finish import card_hash, drift, freeze
-from reclaim_nb.rebuild.folder import Folder, Later, RebuildError, Refused, Settings
+from reclaim_nb.rebuild.folder import PAPER_STEPS, Folder, Later, RebuildError, Refused, Settings
 from reclaim_nb.rebuild.review import chosen, final
 from reclaim_nb.rebuild.selftest import problems, selftest
 from reclaim_nb.rebuild.services import Services, sha256_of
@@ -53,14 +53,31 @@ class Done:
     later: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def lines(self) -> list[str]:
+        """Say what was done, a line for each paper that needs somebody's attention."""
+        counts = f"{self.made} done, {self.kept} done before, {len(self.refused)} refused, {len(self.later)} later"
+        told = [f"{self.step}: {counts}"]
+        questions = self.facts.get("questions") or {}
+        for name, found in (("refused", self.refused), ("later", self.later), ("question", questions)):
+            told += [f"{name} {paper}: {' '.join(why.split())}" for paper, why in found.items()]
+        if self.later:
+            told.append("what is done is kept: run the same command again later for the others")
+        return told + [
+            f"{row['tier']} {row['band']}: {len(row['taken'])} of {row['there']}"
+            for row in self.facts.get("strata") or ()
+        ]
 
-def begin(path: Path, *, venue: str, suite: str, title: str | None = None, seed: int = 0, count: int = 100) -> Folder:
-    """Begin a rebuild, or return the one that is there.
+
+def begin(
+    path: Path, *, venue: str, suite: str | None = None, title: str | None = None, seed: int = 0, count: int = 100
+) -> Folder:
+    """Begin a rebuild, or return the one that is there; the suite is called like the folder unless it is named.
 
     Raises:
         RebuildError: one with other settings is there.
     """
     folder = Folder(path)
+    suite = suite or path.resolve().name.lower()
     folder.begin(Settings(venue=venue, suite=suite, title=title or suite, seed=seed, count=count))
     return folder
 
@@ -227,14 +244,32 @@ def settle(folder: Folder, paper: str, pick: int, by: str, reason: str) -> None:
 
 
 def overview(folder: Folder) -> dict[str, Any]:
-    """Return where a rebuild stands: papers by step, and the reasons of all refusals."""
-    counts: Counter[str] = Counter()
+    """Return where a rebuild stands: papers by step, refusals, open questions, what came of the selected cards.
+
+    Raises:
+        RebuildError: nothing was begun there.
+    """
+    settings = folder.settings
+    counts: dict[str, Counter[str]] = {step: Counter() for step in PAPER_STEPS}
+    questions = {}
     for paper in folder.ids:
-        for step in ("collect", "match", "read", "probe", "draft", "selftest"):
+        for step in PAPER_STEPS:
             made = folder.made(paper, step)
             if made is not None:
-                counts[step if made.refused is None else f"{step} refused"] += 1
-    return {"papers": len(folder.ids), "steps": dict(counts), "refusals": folder.refusals()}
+                counts[step]["done" if made.refused is None else "refused"] += 1
+            if step == "draft" and made is not None and "question" in made.result:
+                questions[paper] = str(made.result["question"])
+    selected = chosen(folder) if (folder.path / "select.json").is_file() else ()
+    place = folder.path / "suite" / settings.suite
+    return {
+        "venue": settings.venue,
+        "papers": len(folder.ids),
+        "steps": {step: dict(count) for step, count in counts.items() if count},
+        "refusals": [list(one) for one in folder.refusals()],
+        "questions": questions,
+        "selected": dict(Counter(final(folder, paper).state for paper in selected)),
+        "frozen": str(place) if place.is_dir() else None,
+    }
 
 
 __all__ = ["STEPS", "Done", "begin", "drift", "freeze", "overview", "run_step", "settle"]

@@ -66,6 +66,7 @@ class Services:
         self.mirror = os.environ.get(MIRROR_VARIABLE, "").rstrip("/")
         self._webs: dict[float, Web] = {}
         self._asked: set[str] = set()
+        self._silent: dict[str, str] = {}
 
     def __enter__(self) -> Services:
         return self
@@ -104,6 +105,8 @@ class Services:
             body = gzip.decompress(base64.b64decode(kept["body"]))
             return Reply(kept["status"], kept["final"], kept["headers"], body, kept["day"])
         parts = urlsplit(url)
+        if parts.netloc in self._silent:
+            raise Later(f"{url}: not asked, since {parts.netloc} gave no answer before ({self._silent[parts.netloc]})")
         query = f"?{parts.query}" if parts.query else ""
         where = self.base(url) + query if self.mirror else url
         web = self.web(parts.netloc)
@@ -116,6 +119,8 @@ class Services:
                 status, final, body = answer.status_code, answer.url, answer.content
                 found = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
         except FetchError as problem:
+            # Its waits are long: once in a run is enough, and not once for each of thousands of papers.
+            self._silent[parts.netloc] = self._public(str(problem)).removeprefix(f"{url}: ")
             raise Later(self._public(str(problem))) from problem
         limited = status == 403 and found.get("x-ratelimit-remaining") == "0"
         if status in BUSY or status >= 500 or limited:

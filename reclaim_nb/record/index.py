@@ -144,6 +144,13 @@ class Derived:
     def table(self) -> str:
         return f"{self.name}_{self.version}"
 
+    def rows_of(self, folder: AttemptFolder, path: str) -> list[tuple[Any, ...]]:
+        """Return the rows of one attempt, the path it is known by in front; none where it cannot be read."""
+        try:
+            return [(path, *values) for values in self.read(folder)]
+        except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError):
+            return []  # its row says that it is unreadable, and why
+
 
 class Index:
     """All attempts below a runs folder.
@@ -221,7 +228,7 @@ class Index:
         marks = ", ".join("?" * (len(table.columns) + 1))
         for start in range(0, len(changed), _CHUNK):
             chunk = changed[start : start + _CHUNK]
-            found = [(path, *values) for path in chunk for values in self._found(table, path)]
+            found = [line for path in chunk for line in table.rows_of(AttemptFolder(self.runs / path), path)]
             with database:
                 database.executemany(f"DELETE FROM {table.table} WHERE path = ?", [(path,) for path in chunk])
                 database.executemany(f"INSERT INTO {table.table} VALUES ({marks})", found)
@@ -232,12 +239,6 @@ class Index:
         rows = database.execute(f"SELECT * FROM {table.table} ORDER BY rowid").fetchall()
         # Another process with an older look may have added what is gone, or taken away what is new.
         return rows if not gone and len(known) == len(wanted) else [row for row in rows if row[0] in wanted]
-
-    def _found(self, table: Derived, path: str) -> list[tuple[Any, ...]]:
-        try:
-            return list(table.read(AttemptFolder(self.runs / path)))
-        except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError):
-            return []  # its row says that it is unreadable, and why
 
     def _state(self, line: tuple[Any, ...]) -> State:
         if line[_REASON] is not None or line[_IMPORTED]:

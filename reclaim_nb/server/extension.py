@@ -12,7 +12,8 @@ from traitlets import Enum, Int, List, Unicode, default
 
 from reclaim_nb.attempts.agent import agent_names
 from reclaim_nb.papers.suite import PAPERS_VARIABLE
-from reclaim_nb.server import handlers, reading, socket
+from reclaim_nb.server import batch_handlers, desk, handlers, reading, socket
+from reclaim_nb.server.batches import Batches
 from reclaim_nb.server.comparison import Comparisons
 from reclaim_nb.server.places import Places
 from reclaim_nb.server.story import Stories
@@ -33,6 +34,11 @@ ROUTES: tuple[tuple[str, str, type], ...] = (
     ("/reclaim/api/networks/{attempt}", rf"/reclaim/api/networks/{NAME}", reading.NetworkHandler),
     ("/reclaim/api/comparisons/{attempt}", rf"/reclaim/api/comparisons/{NAME}", reading.ComparisonHandler),
     ("/reclaim/api/actions/{attempt}", rf"/reclaim/api/actions/{NAME}", handlers.ActionsHandler),
+    ("/reclaim/api/desk/{attempt}", rf"/reclaim/api/desk/{NAME}", desk.DeskHandler),
+    ("/reclaim/api/plans", r"/reclaim/api/plans", batch_handlers.PlansHandler),
+    ("/reclaim/api/plan", r"/reclaim/api/plan", batch_handlers.PlanHandler),
+    ("/reclaim/api/batches", r"/reclaim/api/batches", batch_handlers.BatchesHandler),
+    ("/reclaim/api/batches/{batch}", r"/reclaim/api/batches/([^/]+)", batch_handlers.BatchHandler),
     ("/reclaim/api/events", r"/reclaim/api/events", socket.EventsHandler),
 )
 """Each address as ``openapi.yaml`` names it, as the server matches it, and who answers."""
@@ -79,6 +85,7 @@ class ReclaimServer(ExtensionApp):
             reclaim_places=places,
             reclaim_watch=Watch(places, self.log),
             reclaim_suites=Suites(),
+            reclaim_batches=Batches(places),
             reclaim_agents=list(self.agents),
             reclaim_kernels=list(self.kernels),
             reclaim_slots=self.slots,
@@ -110,7 +117,7 @@ def keep_records(places: Places) -> Any:
         if not file.is_relative_to(runs):
             return
         parts = file.relative_to(runs).parts
-        if len(parts) == 6 and not parts[-1].startswith("."):
+        if len(parts) == 6 and not parts[-1].startswith(".") and not desk.is_working_notebook(file):
             raise HTTPError(
                 403,
                 reason="Forbidden",

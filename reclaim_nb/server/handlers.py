@@ -170,9 +170,8 @@ class PaperHandler(Handler):
     async def get(self, suite: str, paper: str) -> None:
         def read() -> dict[str, Any]:
             name = f"{suite}/{paper}"
-            known = {one["name"] for folder in self.settings["reclaim_suites"].get() for one in folder["papers"]}
-            if name not in known:
-                raise NotFound(f"there is no paper {name!r} in the configured suites")
+            if why := views.unknown(self.settings["reclaim_suites"].get(), name):
+                raise NotFound(why)
             return views.card(suite, find_paper(name))
 
         self.tell(await asyncio.to_thread(read))
@@ -197,13 +196,8 @@ class AttemptsHandler(Handler):
     async def post(self) -> None:
         body = self.body(StartBody)
         options.check_start(body, self.settings["reclaim_agents"], self.settings["reclaim_kernels"], self.places.root)
-        known = {
-            one["name"]
-            for folder in await asyncio.to_thread(self.settings["reclaim_suites"].get)
-            for one in folder["papers"]
-        }
-        if body.paper not in known:
-            raise CardError(f"there is no paper {body.paper!r} in the configured suites")
+        if why := views.unknown(await asyncio.to_thread(self.settings["reclaim_suites"].get), body.paper):
+            raise CardError(why)
         await self.require_slot()
         request = Request(
             **body.model_dump(exclude={"grade"}, exclude_none=True)

@@ -34,17 +34,26 @@ def check_start(body: StartBody, agents: Sequence[str], kernels: Sequence[str], 
     Raises:
         AttemptError: naming what may be asked for.
     """
-    if body.agent not in agents:
-        raise AttemptError(f"the agent {body.agent!r} may not be started here; choose one of {', '.join(agents)}")
+    check_agent(body.agent, body.options, agents, root)
     check_conditions(body.conditions)
-    if (notebook := body.options.get("notebook")) is not None:
-        file = (root / str(notebook)).resolve() if root is not None else None
-        if root is None or file is None or not file.is_relative_to(root.resolve()):
-            raise AttemptError(f"{notebook}: outside of the file browser's folder; copy the notebook into it")
     if body.kernel != "auto":
         check_kernel(body.kernel, kernels)
     if body.kernel == "auto" and set(kernels) != {"docker", "local"}:
         raise AttemptError(f"name the kernel: this server allows {', '.join(kernels)} alone")
+
+
+def check_agent(agent: str, options: dict[str, Any], agents: Sequence[str], root: Path | None) -> None:
+    """Refuse an agent that may not be started here, or one that reads what the file browser does not show.
+
+    Raises:
+        AttemptError: naming what may be asked for.
+    """
+    if agent not in agents:
+        raise AttemptError(f"the agent {agent!r} may not be started here; choose one of {', '.join(agents)}")
+    if (notebook := options.get("notebook")) is not None:
+        file = (root / str(notebook)).resolve() if root is not None else None
+        if root is None or file is None or not file.is_relative_to(root.resolve()):
+            raise AttemptError(f"{notebook}: outside of the file browser's folder; copy the notebook into it")
 
 
 def check_kernel(kind: str, kernels: Sequence[str]) -> None:

@@ -50,7 +50,19 @@ class Places:
 
     def contents_path(self, folder: AttemptFolder) -> str | None:
         """Return the path by which the file browser opens the notebook, None when it lies outside of its root."""
-        return None if self.root is None else _relative(folder.notebook, self.root)
+        return self.path_of(folder.notebook)
+
+    def path_of(self, file: Path) -> str | None:
+        """Return the path by which the file browser opens a file, None when it lies outside of its root."""
+        return None if self.root is None else _relative(file, self.root)
+
+    def inside_root(self, path: str) -> Path | None:
+        """Return what the file browser shows by a path, None when it leads out of its root or to what it hides."""
+        parts = [part for part in path.split("/") if part]
+        if self.root is None or not all(_PART.fullmatch(part) and not part.startswith(".") for part in parts):
+            return None
+        place = self.root.joinpath(*parts)
+        return place if _inside(place, self.root) else None
 
     @property
     def runs_path(self) -> str | None:

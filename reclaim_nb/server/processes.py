@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.batch.plan import Plan
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.folder import RUNNER_LOCK, AttemptFolder, is_held
 from reclaim_nb.server.again import LOCK
@@ -39,6 +40,20 @@ async def start(request: Request, grade: bool) -> str:
     """
     answer = await _ask({"do": "run", "request": asdict(request), "grade": grade})
     return str(answer["folder"])
+
+
+async def start_batch(plan: Plan, runs: Path, slots: int) -> None:
+    """Begin to carry out a plan, or go on with it; it returns when the pool is at work.
+
+    Args:
+        plan: the plan.
+        runs: folder of all attempts.
+        slots: most attempts at the same time.
+
+    Raises:
+        Refused: when it cannot begin.
+    """
+    await _ask({"do": "batch", "plan": plan.model_dump(mode="json"), "runs": str(runs), "slots": slots})
 
 
 async def resume(folder: AttemptFolder, grade: bool = True) -> None:

@@ -55,6 +55,14 @@ def suites() -> list[dict[str, Any]]:
     return found
 
 
+def unknown(suites: list[dict[str, Any]], name: str) -> str | None:
+    """Say why a paper is none of these suites, with what is broken in its suite; None where it is one."""
+    if any(one["name"] == name for suite in suites for one in suite["papers"]):
+        return None
+    broken = [text for suite in suites if suite["name"] == name.partition("/")[0] for text in suite["broken"]]
+    return "; ".join([f"there is no paper {name!r} in the configured suites", *broken])
+
+
 def paper(suite: str, loaded: LoadedCard) -> dict[str, Any]:
     """Return what a list shows of a card."""
     card = loaded.card

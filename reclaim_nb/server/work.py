@@ -19,7 +19,8 @@ def main() -> int:
     task = json.loads(sys.stdin.readline())
     logging.getLogger("papermill").setLevel(logging.ERROR)
     try:
-        {"run": _run, "resume": _resume, "grade": _grade, "reexecute": _reexecute}[task["do"]](task)
+        work = {"run": _run, "resume": _resume, "grade": _grade, "reexecute": _reexecute, "batch": _batch}
+        work[task["do"]](task)
     except ReclaimError as problem:
         _answer({"problem": str(problem)})
         return 1
@@ -78,6 +79,23 @@ def _grade(task: dict[str, Any]) -> None:
     _answer({"verdict": path.name})
 
 
+def _batch(task: dict[str, Any]) -> None:
+    from reclaim_nb.batch.plan import make_plan
+    from reclaim_nb.batch.pool import batch_folder, default_slots, keep_plan, run_plan
+
+    plan = make_plan(task["plan"])
+    keep_plan(plan, task["runs"])
+    _log_into(batch_folder(plan, task["runs"]), "pool.log")
+    progress = run_plan(
+        plan,
+        task["runs"],
+        slots=min(int(task["slots"]), default_slots(plan)),
+        watcher=lambda _: _answer({"batch": plan.name}),
+    )
+    for key, problem in sorted(progress.problems.items()):
+        print(f"not made: {key}: {problem}", file=sys.stderr)
+
+
 def _reexecute(task: dict[str, Any]) -> None:
     from reclaim_nb.commands.grading import ended
     from reclaim_nb.server.again import run_again
@@ -110,8 +128,8 @@ def _answer(answer: dict[str, Any]) -> None:
 _answered = False
 
 
-def _log_into(folder: Path) -> None:
-    handle = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+def _log_into(folder: Path, name: str = LOG) -> None:
+    handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     os.dup2(handle, sys.stderr.fileno())
     os.close(handle)
 

@@ -54,7 +54,8 @@ class RunsExplorer(View):
         if found.empty:
             return [note("Nothing fits the filter.")]
         told = f"{len(found)} of {len(self._runs.attempts)} attempts."
-        return [Table("explored", told, found[[*_COLUMNS, *_REST]].dropna(axis=1, how="all"))]
+        shown = found[[*_COLUMNS, *_REST]].replace("", None).dropna(axis=1, how="all")
+        return [Table("explored", told, shown)]
 
     def controls(self) -> Any:
         from ipywidgets import HBox, Text

@@ -12,10 +12,10 @@ Shown = Table | Picture | Text
 
 STYLE = (
     "<style>.reclaim-view{font-family:var(--jp-ui-font-family,system-ui,sans-serif)}"
-    ".reclaim-view .table{overflow-x:auto;margin:.6em 0}.reclaim-view table{border-collapse:collapse}"
+    ".reclaim-view .table{overflow:auto;max-height:32em;margin:.6em 0}.reclaim-view table{border-collapse:collapse}"
     ".reclaim-view caption{text-align:left;padding:.3em 0;opacity:.75}"
-    ".reclaim-view th,.reclaim-view td{padding:.2em .7em;text-align:left;vertical-align:top}"
-    ".reclaim-view td.number,.reclaim-view th.number{text-align:right;font-variant-numeric:tabular-nums}"
+    ".reclaim-view .table th,.reclaim-view .table td{padding:.2em .7em;text-align:left;vertical-align:top}"
+    ".reclaim-view .table td.number,.reclaim-view .table th.number{text-align:right;font-variant-numeric:tabular-nums}"
     ".reclaim-view img{max-width:100%}"
     ".reclaim-view pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0}</style>"
 )
@@ -49,8 +49,19 @@ class View:
 
         controls = self.controls()
         if controls is not None:
-            display(controls)
+            display(_Controls(controls))
         self._handles.append(display(_Static(self.html()), display_id=True))
+
+
+class _Controls:
+    """Controls that say, wherever they cannot be shown, why nothing can be chosen."""
+
+    def __init__(self, widget: Any) -> None:
+        self._widget = widget
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = self._widget._repr_mimebundle_()
+        return {**shown, "text/plain": "[controls; with a running kernel they change what is shown below]"}
 
 
 class _Static:

@@ -305,6 +305,54 @@ def test_what_a_front_end_asks_silently_is_no_cell(sitting: Sitting) -> None:
     assert len(statuses(sitting)) == before + 1
 
 
+BUSY = """
+import time
+class Slow:
+    def __dir__(self):
+        until = time.process_time() + 1.0
+        while time.process_time() < until:
+            pass
+        print('looked at')
+        return ['first_answer', 'second_answer']
+    def __repr__(self):
+        return 'a slow one'
+slow_thing = Slow()
+"""
+
+
+def test_names_are_completed_and_inspected_without_record_and_charge(sitting: Sitting) -> None:
+    """What a notebook asks for Tab and Shift+Tab comes from the attempt's kernel, and is neither recorded nor paid."""
+    with tab_of(sitting.folder.path) as tab:
+        assert tab.run(BUSY)[0] == "ok"
+        charged = "float(str(attempt.budget()).split()[0])"
+        before = float(tab.run(charged)[1])
+        events = len(list(read_events(sitting.folder.stream)))
+
+        reply = tab.reply(tab.client.complete("slow_thi"))
+        assert reply["matches"] == ["slow_thing"] and (reply["cursor_start"], reply["cursor_end"]) == (0, 8)
+        assert "first_answer" in " ".join(tab.reply(tab.client.complete("slow_thing."))["matches"])
+        reply = tab.reply(tab.client.inspect("slow_thing"))
+        assert reply["found"] and "a slow one" in reply["data"]["text/plain"]
+        assert tab.reply(tab.client.inspect("no_such_name"))["found"] is False
+
+        new = [event for event in read_events(sitting.folder.stream)][events:]
+        # What it prints while it is looked at is no secret, and belongs to no cell.
+        told = [event.data for event in new if event.kind == "message"]
+        assert [(one["msg_type"], one["cell"]) for one in told] == [("stream", None)]
+        assert (float(tab.run(charged)[1]) - before) * 3600 < 0.9
+
+
+def test_while_a_cell_runs_nothing_is_completed_and_nothing_waits(sitting: Sitting) -> None:
+    busy, other = sitting.line(), sitting.line()
+    busy.send("execute", source="import time\nprint('begun', flush=True)\ntime.sleep(1)")
+    busy.receive()
+    assert other.ask("complete", source="pri", cursor=3) == {"is": "reply", "content": {}}
+    assert heard(busy)[0]["status"] == "ok"
+    assert "print" in " ".join(other.ask("complete", source="pri", cursor=3)["content"]["matches"])
+    busy.close()
+    other.close()
+
+
 @pytest.mark.parametrize(
     ("sent", "told"),
     [

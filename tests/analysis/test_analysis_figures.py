@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from reclaim_nb.analysis.figures import FIGURES, figure
-from reclaim_nb.analysis.figures.style import look
+from reclaim_nb.analysis.figures.style import darken, look
 from reclaim_nb.analysis.frames import Runs, load_runs
+from reclaim_nb.analysis.markup import png
 from reclaim_nb.errors import ReclaimError
 
 WHOLE = sorted(set(FIGURES) - {"timeline"})
@@ -111,3 +112,15 @@ def test_sizes_fit_a_page_and_a_screen(release: Runs) -> None:
 def test_unknown_figures_are_named(release: Runs) -> None:
     with pytest.raises(ReclaimError, match="success"):
         figure("pie")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*WHOLE, "timeline"])
+def test_a_darkened_figure_is_the_dark_one(name: str, batch: Path) -> None:
+    runs = load_runs(batch)
+    given = [runs.attempts["attempt"].iloc[0]] if name == "timeline" else []
+    draw = figure(name)
+    drawn = draw(runs, *given)
+    light = png(drawn)
+    darken(drawn)
+    assert png(drawn) == png(draw(runs, *given, theme="dark")) != light

@@ -6,8 +6,10 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from analysis_helpers import card, write_attempt
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -322,3 +324,19 @@ def test_no_attempts_give_empty_tables_not_errors() -> None:
         assert table.empty
     assert spend.spend_of_failed(nothing)["n"].sum() == 0
     assert tables.outcomes(nothing).empty
+
+
+def test_effective_n_is_that_of_a_clustered_regression() -> None:
+    random = np.random.default_rng(11)
+    for _ in range(40):
+        n = int(random.integers(4, 60))
+        success = pd.Series(random.random(n) < random.uniform(0.2, 0.8)).astype(int)
+        papers = pd.Series(random.integers(0, max(2, n // 3), n)).map("p{}".format)
+        clusters, rate = papers.nunique(), success.mean()
+        if clusters < 2 or clusters == n or rate in (0.0, 1.0):
+            continue
+        fit = sm.OLS(success.to_numpy(float), np.ones(n)).fit(
+            cov_type="cluster", cov_kwds={"groups": pd.factorize(papers)[0]}
+        )
+        wanted = np.clip(rate * (1 - rate) / fit.bse[0] ** 2, clusters, n) if fit.bse[0] > 0 else n
+        assert rates.effective_n(success, papers) == pytest.approx(wanted)

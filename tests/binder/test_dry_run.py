@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -25,6 +27,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "ui"))  # where the browser is
 BINDER = ROOT / "binder"
 DEMO = BINDER / "demo.ipynb"
 MOST_BYTES = 1024**3
@@ -119,14 +122,18 @@ def check(notebook: nbformat.NotebookNode) -> None:
     for paper in ("iforest-breastw", "ntk-relu-condition-number"):
         assert paper in batch
     assert "image/svg+xml" in shown["success"] or "image/png" in shown["success"]
+    for widget, told in (("explore", "36 of 36 attempts"), ("whatif", "1 x the tolerance")):
+        controls, table = notebook.cells[places[widget]].outputs
+        assert "application/vnd.jupyter.widget-view+json" in controls["data"]
+        assert told in table["data"]["text/html"], "what is shown without a kernel"
     assert "reproduced" in shown["own-bar"]
 
 
 class Peak:
-    """Largest memory of a process and everything below it, while the block runs."""
+    """Largest memory of everything below this process, while the block runs."""
 
-    def __init__(self, pid: int) -> None:
-        self._root, self.bytes, self._over = psutil.Process(pid), 0, threading.Event()
+    def __init__(self) -> None:
+        self._root, self.bytes, self._over = psutil.Process(), 0, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Peak:
@@ -140,7 +147,7 @@ class Peak:
     def _watch(self) -> None:
         while not self._over.wait(0.2):
             total = 0
-            for process in [self._root, *self._root.children(recursive=True)]:
+            for process in self._root.children(recursive=True):
                 try:
                     total += process.memory_full_info().pss
                 except psutil.Error:
@@ -148,75 +155,121 @@ class Peak:
             self.bytes = max(self.bytes, total)
 
 
-@whole
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_whole_procedure(tmp_path: Path) -> None:
-    """Environment, requirements, postBuild, JupyterLab, demo: without an error, within Binder's memory."""
+@dataclass(frozen=True)
+class Started:
+    """JupyterLab as Binder starts it, on a copy of the repository."""
+
+    repository: Path
+    environment: dict[str, str]
+    address: str
+
+    def run(self, *command: str) -> None:
+        """Run a command where Binder would."""
+        subprocess.run(command, cwd=self.repository, env=self.environment, check=True)
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """Environment, requirements, postBuild, JupyterLab."""
     asked = (BINDER / "runtime.txt").read_text().strip().replace("python-", "python")
     python = os.environ.get("RECLAIM_BINDER_PYTHON") or shutil.which(asked)
     if python is None:
         pytest.skip(f"there is no {asked} here; name one with RECLAIM_BINDER_PYTHON")
-    repository = tmp_path / "repository"
+    base = tmp_path_factory.mktemp("binder")
+    repository = base / "repository"
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, tracked.split("\0")):
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, repository / name)
-    subprocess.run([python, "-m", "venv", tmp_path / "venv"], check=True)
-    bin_folder = tmp_path / "venv" / "bin"
-    environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
+    subprocess.run([python, "-m", "venv", base / "venv"], check=True)
+    environment = {
+        **os.environ,
+        "PATH": f"{base / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(base),
+        "JUPYTER_PLATFORM_DIRS": "0",
+        # What the panel's build has downloaded before it need not download again.
+        "YARN_GLOBAL_FOLDER": os.environ.get("YARN_GLOBAL_FOLDER") or str(Path.home() / ".yarn" / "berry"),
+    }
     environment.pop("PYTHONPATH", None)
-
-    def run(*command: str) -> None:
-        subprocess.run(command, cwd=repository, env=environment, check=True)
-
-    run("python", "-m", "pip", "install", "--quiet", "--no-cache-dir", "-r", "binder/requirements.txt")
-    run("binder/postBuild")
-    run("python", "-m", "pip", "check")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    lab = subprocess.Popen(
-        [
-            "jupyter",
-            "lab",
-            "--no-browser",
-            "--allow-root",
-            "--IdentityProvider.token=",
-            f"--port={port}",
-            "--ip=127.0.0.1",
-        ],
-        cwd=repository,
-        env=environment,
-    )
+    made = Started(repository, environment, f"http://127.0.0.1:{port}")
+    made.run("python", "-m", "pip", "install", "--quiet", "--no-cache-dir", "-r", "binder/requirements.txt")
+    made.run("binder/postBuild")
+    made.run("python", "-m", "pip", "check")
+    command = ["jupyter", "lab", "--no-browser", "--allow-root", "--IdentityProvider.token=", f"--port={port}"]
+    lab = subprocess.Popen([*command, "--ip=127.0.0.1"], cwd=repository, env=environment)
     try:
-        with Peak(lab.pid) as peak_of_lab:
-            address = f"http://127.0.0.1:{port}/api/contents/binder/demo.ipynb"
-            for _ in range(600):
-                try:
-                    with urllib.request.urlopen(address) as answer:
-                        assert json.load(answer)["type"] == "notebook"
-                    break
-                except OSError:
-                    time.sleep(0.2)
-            else:
-                pytest.fail("JupyterLab did not answer")
-        command = [
-            "jupyter",
-            "nbconvert",
-            "--to",
-            "notebook",
-            "--execute",
-            "--output",
-            "done.ipynb",
-            "binder/demo.ipynb",
-        ]
-        demo = subprocess.Popen(command, cwd=repository, env=environment)
-        with Peak(demo.pid) as peak_of_demo:
-            assert demo.wait(timeout=600) == 0
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"{made.address}/api/contents/binder/demo.ipynb") as answer:
+                    assert json.load(answer)["type"] == "notebook"
+                break
+            except OSError:
+                time.sleep(0.2)
+        else:
+            pytest.fail("JupyterLab did not answer")
+        yield made
     finally:
         lab.terminate()
         lab.wait(timeout=60)
-    check(nbformat.read(repository / "binder" / "done.ipynb", 4))
-    print(f"peak: lab {peak_of_lab.bytes / 2**20:.0f} MiB, demo {peak_of_demo.bytes / 2**20:.0f} MiB")
-    assert peak_of_lab.bytes + peak_of_demo.bytes < MOST_BYTES
+
+
+@whole
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_the_whole_procedure(started: Started) -> None:
+    """The demo without an error, with JupyterLab beside it, within Binder's memory."""
+    command = ["jupyter", "nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb", "binder/demo.ipynb"]
+    begun = time.monotonic()
+    with Peak() as peak:
+        started.run(*command)
+    seconds = time.monotonic() - begun
+    check(nbformat.read(started.repository / "binder" / "done.ipynb", 4))
+    print(f"demo: {seconds:.0f} s, peak of JupyterLab and demo together {peak.bytes / 2**20:.0f} MiB")
+    assert 0 < peak.bytes < MOST_BYTES
+
+
+@whole
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_the_demo_in_a_browser(started: Started) -> None:
+    """JupyterLab opens on the demo; everything is run there, and the controls change what stands below them."""
+    pytest.importorskip("playwright")
+    from browser_lab import SHOTS, browser, launched
+
+    if browser() is None:
+        pytest.skip("there is no chromium")
+    shutil.rmtree(started.repository / "binder" / "demo-runs" / "live", ignore_errors=True)
+    with launched() as chromium, Peak() as peak:
+        page = chromium.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(30_000)
+        page.goto(f"{started.address}/lab/tree/binder/demo.ipynb?reset", timeout=120_000)
+        page.wait_for_selector(".jp-NotebookPanel h1 >> text=Can an AI agent reproduce", timeout=120_000)
+        page.click('.jp-SideBar [data-id="jp-reclaim-panel"]')
+        page.click("#jp-reclaim-panel label:has-text('tried')")
+        page.wait_for_selector('#jp-reclaim-panel .jp-mod-paper[data-paper="small/iforest-breastw"]')
+        page.click(".lm-MenuBar-item >> text=Run")
+        page.click(".lm-Menu-item >> text=/^Run All Cells$/")
+        # The notebook holds only what is in view, so it is looked at its end until the last cell has an output.
+        to_the_end = (
+            "() => { const all = document.querySelector('.jp-WindowedPanel-outer'); all.scrollTop = all.scrollHeight }"
+        )
+        last = page.locator(".jp-NotebookPanel .jp-RenderedHTML >> text=degrees: reproduced")
+        for _ in range(300):
+            page.evaluate(to_the_end)
+            page.wait_for_timeout(1000)
+            if last.count():
+                break
+        else:
+            pytest.fail("the demo did not come to its end")
+        words = page.locator('.jp-NotebookPanel input[placeholder="papers, agents, causes"]')
+        words.scroll_into_view_if_needed()
+        words.fill("C13")
+        words.press("Enter")
+        page.wait_for_selector(".jp-NotebookPanel .reclaim-view caption >> text=8 of 36 attempts")
+        page.wait_for_timeout(500)
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SHOTS / "binder.png")
+    print(f"in the browser: peak with chromium {peak.bytes / 2**20:.0f} MiB")

@@ -90,7 +90,7 @@ def test_the_wheel_is_small(built: list[dict[str, Path]]) -> None:
 def test_the_sdist_holds_the_whole_checkout(built: list[dict[str, Path]]) -> None:
     with tarfile.open(built[0]["sdist"]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    published = {name for name in tracked() if not name.startswith((".git", "labextension/.yarn/"))}
+    published = {name for name in tracked() if not name.startswith("labextension/.yarn/")}
     assert published - names == set()
     assert [name for name in names if LEFT_BEHIND.search(name)] == []
 

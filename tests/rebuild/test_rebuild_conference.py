@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 
-from reclaim_nb.agents.service import make_service
 from reclaim_nb.errors import CardError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.check import check_path
 from reclaim_nb.papers.suite import find_paper, find_suite, load_suite, write_manifest
 from reclaim_nb.rebuild import folder as disk
 from reclaim_nb.rebuild import review
-from reclaim_nb.rebuild.extract import Reader
+from reclaim_nb.rebuild.extract import reading
 from reclaim_nb.rebuild.finish import drift, freeze
 from reclaim_nb.rebuild.folder import Folder, RebuildError
 from reclaim_nb.rebuild.run import begin, run_step, settle
@@ -56,9 +55,12 @@ class Site:
     def run(self, path: Path, *, steps: tuple[str, ...] = STEPS) -> Folder:
         folder = begin(path, venue=VENUE, suite="mini2026", title="A mini conference", seed=4, count=12)
         options = {"settings": {}, "retries": 0}
-        with Endpoint(reader(path)) as endpoint, Services(folder, day=lambda: DAY) as services:
+        with (
+            Endpoint(reader(path)) as endpoint,
+            Services(folder, day=lambda: DAY) as services,
             # The address of the model is no part of a kept answer's key, and neither is its key.
-            model = Reader(make_service("scripted:reader", {**options, "base_url": endpoint.url}))
+            reading("scripted:reader", {**options, "base_url": endpoint.url}) as model,
+        ):
             for step in steps:
                 done = run_step(step, folder, reader=model, services=services)
                 assert not done.later, done.later
@@ -276,14 +278,14 @@ def test_a_frozen_card_changed_by_a_byte_is_refused_everywhere(reviewed, tmp_pat
     ):
         with pytest.raises(CardError, match="frozen"):
             load()
-    assert "the card was changed after that" in " ".join(str(f) for f in check_path(place))
+    assert "paper.yaml was changed after that" in " ".join(str(f) for f in check_path(place))
     file.write_bytes(file.read_bytes()[:-1])
     assert find_paper(f"mini2026/{slug}").card.id == slug
     with pytest.raises(CardError, match="not written again"):
         write_manifest(place)
     manifest = place / "suite.yaml"
     manifest.write_text(manifest.read_text().replace("version: '1'", "version: '2'"))
-    with pytest.raises(CardError, match="was changed after that; take the published files"):
+    with pytest.raises(CardError, match=r"its manifest suite\.yaml was changed after that"):
         find_paper(f"mini2026/{slug}")
 
 

@@ -50,6 +50,7 @@ names = st.one_of(
         lambda at: "/".join(at[1] if index == at[0] - 1 else part for index, part in enumerate(ATTEMPT.split("/")))
     ),
 )
+files = st.one_of(st.sampled_from(["plan.yaml", "runs", "../plan.yaml", "/etc/hosts.yaml", "link.yaml"]), odd)
 values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=30)),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=10), inner, max_size=3)),
@@ -60,11 +61,12 @@ values = st.recursive(
 def bodies(address: str) -> st.SearchStrategy[Any]:
     """Return bodies that come close to what an address takes."""
     known: dict[str, st.SearchStrategy[Any]] = (
-        {
-            "action": st.sampled_from(["stop", "resume", "grade", "reexecute"]),
-            "whole": st.booleans(),
-        }
-        if "actions" in address
+        {"action": st.sampled_from(["stop", "resume", "grade", "reexecute"]), "whole": st.booleans()}
+        if "actions" in address or "{batch}" in address
+        else {"do": st.sampled_from(["submit", "close"]), "value": st.sampled_from(["1", ""]), "cell": odd, "note": odd}
+        if "desk" in address
+        else {"path": files}
+        if address.endswith("batches")
         else {
             "paper": st.sampled_from(["tiny/good", "tiny/none", "small/iforest-breastw", "../x", "tiny/../good"]),
             "agent": st.sampled_from(["replay", "nothing", "command", "model", "none"]),
@@ -91,8 +93,11 @@ def requests(draw: st.DrawFn) -> Sent:
     """Return a request to one of the addresses, with names and a body that may be anything."""
     address, method = draw(st.sampled_from(OPERATIONS))
     path = address.replace("{attempt}", draw(names)).replace("{suite}", draw(odd)).replace("{paper}", draw(odd))
+    path = path.replace("{batch}", draw(st.one_of(odd, st.just("single"))))
     escaped = quote(path.encode("utf-8", "surrogatepass"), safe="/%" if draw(st.booleans()) else "/")
     query = draw(st.one_of(st.just(""), st.text(max_size=20).map(lambda text: f"?{quote(text)}")))
+    if address.endswith(("/plan", "/plans")) and draw(st.booleans()):
+        query = f"?path={quote(draw(files))}&folder={quote(draw(files))}"
     return Sent(address, method, escaped + query, draw(bodies(address)) if method == "post" else None)
 
 
@@ -103,6 +108,10 @@ def beside(runs: Path, papers: Path) -> Path:
     outside.mkdir(parents=True, exist_ok=True)
     (outside / "stream.jsonl").write_text(SECRET, "utf-8")
     (runs / "single/tiny/good/outside").symlink_to(outside.parent)
+    (outside / "plan.yaml").write_text(f"name: {SECRET}\nagents: [nothing]\npapers: [tiny/good]\n", "utf-8")
+    (runs.parent / "link.yaml").symlink_to(outside / "plan.yaml")
+    plan = "name: a plan\nagents: [nothing]\npapers: [tiny/good]\nsettings: {kernel: local}\n"
+    (runs.parent / "plan.yaml").write_text(plan, "utf-8")
     return outside
 
 

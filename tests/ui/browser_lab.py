@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,3 +35,22 @@ def shot(page: Any, name: str, at: str | None = None) -> None:
         page.locator(at).first.evaluate("node => node.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(400)  # animations
     page.screenshot(path=SHOTS / f"{name}.png")
+
+
+def browser() -> str | None:
+    """Return the command of a browser that is there."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@contextmanager
+def launched() -> Iterator[Any]:
+    """Yield a running browser that calls nobody by itself."""
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(
+            executable_path=browser(), args=[*flags, "--disable-component-update", "--disable-sync"]
+        )
+        yield started
+        started.close()

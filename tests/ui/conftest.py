@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_lab import REPOSITORY, Lab
+from browser_lab import REPOSITORY, Lab, browser, launched
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))  # what both folders' tests make attempts of
 
@@ -33,10 +33,6 @@ def missing() -> str | None:
     except ImportError as problem:
         return f"{problem.name} is not installed (pip install -e '.[ui]')"
     return None
-
-
-def browser() -> str | None:
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 @pytest.fixture(scope="session")
@@ -120,15 +116,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def chromium(lab: Lab) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-    with sync_playwright() as driver:
-        launched = driver.chromium.launch(
-            executable_path=browser(), args=[*flags, "--disable-component-update", "--disable-sync"]
-        )
-        yield launched
-        launched.close()
+    with launched() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -143,6 +143,9 @@ def test_new_attempt_is_followed_while_it_is_written_and_stopped(page: Any, lab:
     assert not is_dirty(page)
     assert "turn" in page.inner_text(f"{PANEL} .jp-reclaim-Row.jp-mod-running")
     page.wait_for_selector(f"{PANEL} .jp-reclaim-Row.jp-mod-running >> text=step", timeout=30_000)
+    # The cell that runs says so, and for how long.
+    page.wait_for_selector(f"{SHOWN} .jp-reclaim-Gutter:has-text('running') >> text=/^[1-9]\\d* s$/", timeout=30_000)
+    assert "not run" not in page.inner_text(f"{SHOWN} .jp-Notebook")
     shot(page, "running")
 
     # What somebody has changed by hand is never thrown away by following.

@@ -198,3 +198,12 @@ def test_the_story_of_a_batch_runs_and_is_kept_in_the_file(tmp_path: Path) -> No
     ]
     assert len(html) >= 4 and all("reclaim-view" in text for text in html)
     assert not any("<script" in text for text in html)
+
+
+def test_controls_say_what_they_are_where_they_cannot_be_shown(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", lambda one, **_: shown.append(one))
+    RunsExplorer(runs)._ipython_display_()
+    controls, table = (one._repr_mimebundle_() for one in shown)
+    assert controls["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert "kernel" in controls["text/plain"] and "attempts." in table["text/html"]

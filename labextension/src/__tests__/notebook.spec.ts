@@ -1,6 +1,6 @@
 import { locate } from '../notebook/evidence';
 import { sameCells } from '../notebook/growth';
-import { gutterOf } from '../notebook/gutter';
+import { gutterOf, runningFor } from '../notebook/gutter';
 import { layOut, withoutOverlap } from '../scale';
 import { scale } from './samples';
 
@@ -114,5 +114,30 @@ describe('a growing record', () => {
     ).toBe(1);
     expect(sameCells([], [cell('a')])).toBe(0);
     expect(sameCells([cell('a'), cell('b')], [cell('a')])).toBe(1);
+  });
+});
+
+describe('the gutter of a cell that runs', () => {
+  const live = { turn: 4, cell: 'a', running: true, since: '2026-01-01T00:00:00Z', line: '', spent_hours: null };
+  const now = Date.parse('2026-01-01T00:01:05Z');
+  const waiting = { status: 'not_run', turn: 4 };
+
+  it('says so, with the time since it began, and not that it has not run', () => {
+    const running = runningFor(waiting, 'a', live, now);
+    const gutter = gutterOf(waiting, 'code', 10, false, false, running);
+    expect(gutter.time).toBe('1 min 5 s');
+    expect(gutter.flags.map(flag => flag.sign)).toEqual(['running']);
+    expect(gutter.title).toContain('running for 1 min 5 s');
+    expect(gutter.title).not.toContain('not_run');
+  });
+
+  it('is silent on a time that is not known yet', () => {
+    expect(runningFor(waiting, 'b', live, now)).toBe('');
+  });
+
+  it('says what came of it once it has ended, and that it has not run once the attempt is over', () => {
+    expect(runningFor({ status: 'ok' }, 'a', live, now)).toBeNull();
+    expect(runningFor(waiting, 'a', null, now)).toBeNull();
+    expect(gutterOf(waiting, 'code', 10, false, false, null).flags.map(flag => flag.sign)).toEqual(['not run']);
   });
 });

@@ -2,9 +2,11 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, caretRightIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { OUTCOMES, agentName, hoursLine, markOf, quantity, sentence, span, spend, deviceUnit, words } from '../format';
+import { BatchesModel, withBatches } from '../model/batches';
 import { ICounts, Item, Sort } from '../model/catalog';
 import { RunsModel } from '../model/runs';
 import { IAttempt, IPaper } from '../tokens';
+import { BatchRow } from './BatchRow';
 import { BudgetBar } from './BudgetBar';
 import { Mark } from './Mark';
 import { PickBar, PickBox } from './Picks';
@@ -16,11 +18,13 @@ export interface IActions {
   start(paper: string | null): void;
   stop(attempt: IAttempt): void;
   compare(left: string, right: string): void;
+  stopBatch(folder: string): void;
 }
 
 const HEIGHTS: { [kind in Item['kind']]: number } = {
   'running-header': 28,
   running: 66,
+  batch: 66,
   tier: 28,
   paper: 42,
   attempt: 24,
@@ -42,7 +46,7 @@ interface IState {
 
 /** The panel: what is running, then suites by tier with their papers and attempts. */
 export class Explorer extends React.Component<
-  { model: RunsModel; actions: IActions; trans: TranslationBundle },
+  { model: RunsModel; batches: BatchesModel; actions: IActions; trans: TranslationBundle },
   IState
 > {
   state: IState = {
@@ -58,11 +62,13 @@ export class Explorer extends React.Component<
   componentDidMount(): void {
     this.props.model.changed.connect(this._update, this);
     this.props.model.picks.changed.connect(this._update, this);
+    this.props.batches.changed.connect(this._update, this);
   }
 
   componentWillUnmount(): void {
     this.props.model.changed.disconnect(this._update, this);
     this.props.model.picks.changed.disconnect(this._update, this);
+    this.props.batches.changed.disconnect(this._update, this);
   }
 
   render(): React.ReactNode {
@@ -77,16 +83,21 @@ export class Explorer extends React.Component<
         </div>
       );
     }
-    if (!model.loaded) {
+    if (!model.loaded && !model.suitesRead) {
       return <div className="jp-reclaim-Explorer-empty">{trans.__('Reading suites and attempts…')}</div>;
     }
-    const items = model.catalog.items(this.state, model.lives);
+    const items = withBatches(model.catalog.items(this.state, model.lives), this.props.batches.running);
     this._items = items;
     const asked = this.state.text !== '' || this.state.outcome !== '' || this.state.onlyTried;
     return (
       <div className="jp-reclaim-Explorer">
         {this._filter()}
-        {!model.feed.connected && (
+        {!model.loaded && (
+          <div className="jp-reclaim-Explorer-reading" role="status">
+            {trans.__('Reading the attempts…')}
+          </div>
+        )}
+        {model.loaded && !model.feed.connected && (
           <div className="jp-reclaim-Explorer-note" role="status">
             {trans.__('Not connected: what is shown may be old. Trying again…')}
           </div>
@@ -130,7 +141,7 @@ export class Explorer extends React.Component<
           />
         )}
         <PickBar model={model} compare={this.props.actions.compare} trans={trans} />
-        {model.catalog.count === 0 && items.length > 0 && !asked && (
+        {model.loaded && model.catalog.count === 0 && items.length > 0 && !asked && (
           <div className="jp-reclaim-Explorer-hint">
             <p>{trans.__('No attempt has been made yet.')}</p>
             <button className="jp-mod-styled jp-mod-accept" onClick={() => this.props.actions.start(null)}>
@@ -224,6 +235,17 @@ export class Explorer extends React.Component<
         );
       case 'running':
         return this._running(item, common, base);
+      case 'batch':
+        return (
+          <div {...common} aria-level={2} className={`${base} jp-mod-running`}>
+            <BatchRow
+              batch={item.batch}
+              attempts={model.attempts.values()}
+              stop={() => this.props.actions.stopBatch(item.batch.folder)}
+              trans={trans}
+            />
+          </div>
+        );
       case 'tier':
         return (
           <div

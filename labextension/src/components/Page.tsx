@@ -4,6 +4,7 @@ import { Api } from '../api';
 import { agentName, cellSeconds, markOf, quantity, span, words } from '../format';
 import { IDetail, IEvent, IRecord, IVerdict } from '../tokens';
 import { Conversation } from './Conversation';
+import { ImportedFacts } from './ImportedFacts';
 import { Mark } from './Mark';
 import { NetworkLog } from './NetworkLog';
 import { Reexecution } from './Reexecution';
@@ -195,43 +196,6 @@ export function Page(props: {
   );
 }
 
-/** A record that was made elsewhere, in its own names. */
-function ImportedFacts(props: { facts: { [name: string]: any }; trans: TranslationBundle }): React.ReactElement {
-  const { facts, trans } = props;
-  const lines: [string, string][] = [];
-  const add = (name: string, value: any): void => {
-    if (value === null || value === undefined || value === '') {
-      return;
-    }
-    if (Array.isArray(value)) {
-      value.forEach(one => add(name, typeof one === 'object' && one !== null ? Object.values(one).join(', ') : one));
-    } else if (typeof value === 'object') {
-      Object.entries(value).forEach(([inner, one]) => add(`${name} · ${inner}`, one));
-    } else {
-      lines.push([words(name), String(value)]);
-    }
-  };
-  Object.entries(facts).forEach(([name, value]) => add(name, value));
-  return (
-    <section>
-      <h2>{trans.__('Imported record')}</h2>
-      <p className="jp-reclaim-dim">
-        {trans.__('Made and judged elsewhere: there is no notebook, and no record that could be checked here.')}
-      </p>
-      <table className="jp-reclaim-Facts">
-        <tbody>
-          {lines.map(([name, value], index) => (
-            <tr key={index}>
-              <th scope="row">{name}</th>
-              <td>{value}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
 /** One verdict with what it rests on. */
 export function VerdictView(props: {
   title: string;
@@ -285,7 +249,7 @@ export function VerdictView(props: {
         </p>
       ))}
       <p className="jp-reclaim-dim">
-        {String(verdict.grader ?? '')} {String(verdict.grader_version ?? '')} · {String(verdict.model ?? '')}
+        {[`${verdict.grader ?? ''} ${verdict.grader_version ?? ''}`.trim(), verdict.model].filter(Boolean).join(' · ')}
       </p>
     </article>
   );

@@ -3,6 +3,7 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { span } from '../format';
+import { HUMAN } from '../model/person';
 import { RunsModel } from '../model/runs';
 import { IOptions, IPaper, IStart } from '../tokens';
 
@@ -12,12 +13,13 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
     private _papers: IPaper[],
     private _options: IOptions,
     paper: string | null,
-    private _trans: TranslationBundle
+    private _trans: TranslationBundle,
+    agentName = 'replay'
   ) {
     super();
     this.addClass('jp-reclaim-StartForm');
     const kernel = _options.kernels.find(one => !one.problem) ?? _options.kernels[0];
-    const agent = _options.agents.find(one => one.name === 'replay') ?? _options.agents[0];
+    const agent = _options.agents.find(one => one.name === agentName) ?? _options.agents[0];
     this._value = {
       paper: paper ?? _papers[0]?.name ?? '',
       agent: agent?.name ?? '',
@@ -69,27 +71,48 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
         )}
         <label>
           <span>{trans.__('Agent')}</span>
-          <HTMLSelect value={value.agent} onChange={event => set({ agent: event.target.value })}>
+          <HTMLSelect
+            value={value.agent}
+            onChange={event => set({ agent: event.target.value, model: undefined, options: undefined })}
+          >
             {this._options.agents.map(one => (
               <option key={one.name} value={one.name} disabled={!!one.problem}>
-                {one.name}
+                {one.name === HUMAN ? trans.__('yourself, in a notebook') : one.name}
               </option>
             ))}
           </HTMLSelect>
         </label>
-        <p className="jp-reclaim-dim">{agent?.problem ?? agent?.text ?? ''}</p>
+        <p className="jp-reclaim-dim">
+          {agent?.problem ??
+            (agent?.name === HUMAN
+              ? trans.__('You write the cells. What you run is recorded, charged and graded as of any agent.')
+              : (agent?.text ?? ''))}
+        </p>
         {value.agent === 'replay' && paper && paper.replayable === false && (
           <p className="jp-reclaim-warn">{trans.__('This paper has no reference notebook to replay.')}</p>
         )}
-        <label>
-          <span>{trans.__('Model')}</span>
-          <input
-            className="jp-mod-styled"
-            placeholder={trans.__('only for agents that have one')}
-            value={value.model ?? ''}
-            onChange={event => set({ model: event.target.value || undefined })}
-          />
-        </label>
+        {value.agent === HUMAN ? (
+          <label>
+            <span>{trans.__('Your name')}</span>
+            <input
+              className="jp-mod-styled"
+              placeholder={trans.__('or a pseudonym, for the record')}
+              onChange={event =>
+                set({ options: event.target.value.trim() ? { person: event.target.value.trim() } : undefined })
+              }
+            />
+          </label>
+        ) : (
+          <label>
+            <span>{trans.__('Model')}</span>
+            <input
+              className="jp-mod-styled"
+              placeholder={trans.__('only for agents that have one')}
+              value={value.model ?? ''}
+              onChange={event => set({ model: event.target.value || undefined })}
+            />
+          </label>
+        )}
         <label>
           <span>{trans.__('Kernel')}</span>
           <HTMLSelect value={value.kernel} onChange={event => set({ kernel: event.target.value })}>
@@ -178,7 +201,8 @@ class StartForm extends ReactWidget implements Dialog.IBodyWidget<IStart> {
 export async function startAttempt(
   model: RunsModel,
   paper: string | null,
-  trans: TranslationBundle
+  trans: TranslationBundle,
+  agent?: string
 ): Promise<string | null> {
   let options: IOptions;
   try {
@@ -194,7 +218,7 @@ export async function startAttempt(
   }
   const result = await showDialog<IStart>({
     title: trans.__('New attempt'),
-    body: new StartForm(papers, options, paper, trans),
+    body: new StartForm(papers, options, paper, trans, agent),
     buttons: [Dialog.cancelButton(), Dialog.okButton({ label: trans.__('Start') })]
   });
   if (!result.button.accept || result.value === null) {

@@ -1,7 +1,7 @@
 /** What the panel lists: suites, tiers, papers and attempts, filtered and sorted. Pure, so that it can be measured. */
 
 import { agentName, markOf, words } from '../format';
-import { IAttempt, ILive, IPaper, ISuite, Tier } from '../tokens';
+import { IAttempt, IBatch, ILive, IPaper, ISuite, Tier } from '../tokens';
 
 export type Sort = 'name' | 'recent' | 'rate' | 'need';
 
@@ -30,6 +30,7 @@ export type Item =
   | { kind: 'tier'; key: string; suite: string; tier: string; open: boolean; counts: ICounts; papers: number }
   | { kind: 'paper'; key: string; paper: IPaper; attempts: IAttempt[]; open: boolean; counts: ICounts }
   | { kind: 'attempt'; key: string; attempt: IAttempt; last: boolean }
+  | { kind: 'batch'; key: string; batch: IBatch }
   | { kind: 'problem'; key: string; text: string };
 
 const TIERS: string[] = ['run', 'retrain', 'reimplement'];
@@ -46,21 +47,19 @@ export class Catalog {
     readonly suites: ISuite[],
     readonly attempts: Iterable<IAttempt>
   ) {
-    // Published records name a paper by its number at arXiv.
-    const byArxiv = new Map<string, IEntry>();
     for (const suite of suites) {
       for (const paper of suite.papers) {
         const entry = { paper, text: paperText(paper), attempts: [] };
         this._entries.set(paper.name, entry);
         if (paper.arxiv) {
-          byArxiv.set(`${suite.name}/${paper.arxiv}`, entry);
+          this._byArxiv.set(`${suite.name}/${paper.arxiv}`, entry);
         }
       }
     }
     for (const attempt of attempts) {
       this._count += 1;
       const name = `${attempt.suite}/${attempt.paper}`;
-      let entry = this._entries.get(name) ?? byArxiv.get(name);
+      let entry = this._entries.get(name) ?? this._byArxiv.get(name);
       if (!entry) {
         const paper = paperOf(attempt);
         entry = { paper, text: paperText(paper), attempts: [] };
@@ -75,7 +74,7 @@ export class Catalog {
   }
 
   paper(name: string): IPaper | undefined {
-    return this._entries.get(name)?.paper;
+    return (this._entries.get(name) ?? this._byArxiv.get(name))?.paper;
   }
 
   /** All papers, in order of their names. */
@@ -162,6 +161,8 @@ export class Catalog {
   }
 
   private _entries = new Map<string, IEntry>();
+  /** Published records name a paper by its number at arXiv. */
+  private _byArxiv = new Map<string, IEntry>();
   private _count = 0;
 }
 

@@ -2,7 +2,7 @@ import { IDisposable } from '@lumino/disposable';
 import { Debouncer } from '@lumino/polling';
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api } from '../api';
-import { IAttempt, ILive, IStatus, ISuite } from '../tokens';
+import { IAttempt, IDetail, ILive, IStatus, ISuite } from '../tokens';
 import { Catalog } from './catalog';
 import { Feed, Message } from './feed';
 import { Picks } from './picks';
@@ -47,6 +47,8 @@ export class RunsModel implements IDisposable {
   status: IStatus | null = null;
   suites: ISuite[] = [];
   problem: string | null = null;
+  /** The suites are here; the attempts may still be on their way. */
+  suitesRead = false;
   loaded = false;
   /** What is chosen to be compared. */
   readonly picks = new Picks();
@@ -71,10 +73,17 @@ export class RunsModel implements IDisposable {
 
   /** Read everything anew. */
   async refresh(): Promise<void> {
+    // Each is shown as it comes: ten thousand attempts take longer to list than the suites.
+    const attempts = this.api.attempts();
+    attempts.catch(() => undefined); // told below
     try {
-      const [status, suites, listed] = await Promise.all([this.api.status(), this.api.suites(), this.api.attempts()]);
-      this.status = status;
-      this.suites = suites;
+      [this.status, this.suites] = await Promise.all([this.api.status(), this.api.suites()]);
+      if (!this.loaded) {
+        this._catalog = null;
+        this.suitesRead = true;
+        this._changed.emit();
+      }
+      const listed = await attempts;
       this.attempts.clear();
       listed.attempts.forEach(attempt => this.attempts.set(attempt.path, attempt));
       this.lives.clear();
@@ -87,6 +96,13 @@ export class RunsModel implements IDisposable {
     this.loaded = true;
     this._catalog = null;
     this._changed.emit();
+  }
+
+  /** What is known of an attempt, with its paper's own name: published records have no more than its number. */
+  named(detail: IDetail): IDetail {
+    const { attempt } = detail;
+    const paper = attempt.imported ? this.catalog.paper(`${attempt.suite}/${attempt.paper}`) : undefined;
+    return paper === undefined ? detail : { ...detail, attempt: { ...attempt, paper: paper.id, title: paper.title } };
   }
 
   /** The attempt whose notebook the file browser opens by a path, null when it is none. */

@@ -3,7 +3,6 @@ import { DocumentRegistry } from '@jupyterlab/docregistry';
 import { INotebookModel, NotebookPanel } from '@jupyterlab/notebook';
 import { Contents } from '@jupyterlab/services';
 import { TranslationBundle } from '@jupyterlab/translation';
-import { ReactWidget } from '@jupyterlab/ui-components';
 import { CommandRegistry } from '@lumino/commands';
 import { DisposableSet, IDisposable } from '@lumino/disposable';
 import { Throttler } from '@lumino/polling';
@@ -14,6 +13,7 @@ import { RunsModel } from '../model/runs';
 import { clearMarks, IPlace, jump, markCited } from './evidence';
 import { Follower } from './follower';
 import { factsOf, Gutter } from './gutter';
+import { Header } from './header';
 
 export interface IOptions {
   model: RunsModel;
@@ -52,11 +52,12 @@ export class AttemptView implements IDisposable {
     private _options: IOptions
   ) {
     views.set(panel, this);
-    this._banner = ReactWidget.create(<div />);
+    this._banner = new Header(panel);
     this._gutter = new Gutter(panel);
     this._follower = new Follower(panel, _options.contents, () => this._afterReload());
     this._draw = new Throttler(() => this._redraw(), 120);
     this._mark = new Throttler(() => this._markCited(), 250);
+    this._clock = window.setInterval(() => this._gutter.tick(), 1000);
     _options.model.changed.connect(this._onModel, this);
     _options.model.attemptChanged.connect(this._onAttempt, this);
     _options.model.feed.message.connect(this._onMessage, this);
@@ -93,7 +94,7 @@ export class AttemptView implements IDisposable {
     }
     this._disposed = true;
     views.delete(this.panel);
-    this._size?.disconnect();
+    window.clearInterval(this._clock);
     this._follow?.dispose();
     this._follower.dispose();
     this._draw.dispose();
@@ -121,9 +122,7 @@ export class AttemptView implements IDisposable {
     const [, , paper, agent, repeat] = this._path.split('/');
     // The label stays: the lab takes another one as the wish to rename the file.
     this.panel.title.caption = `${paper}, ${agent}, ${repeat}\n${context.path}`;
-    this._banner.addClass('jp-reclaim-BannerWidget');
-    this.panel.contentHeader.addWidget(this._banner);
-    this._size = new ResizeObserver(() => this._fit());
+    this._banner.attach();
     context.model.stateChanged.connect((_, change) => {
       if (change.name === 'dirty') {
         void this._draw.invoke();
@@ -228,6 +227,7 @@ export class AttemptView implements IDisposable {
       return;
     }
     const changed = this.panel.context.model.dirty;
+    this._gutter.live = this._state.detail?.attempt.state === 'running' ? this._state.live : null;
     this._gutter.update(this._options.settings().gutter);
     const agent = this.panel.content.widgets.filter(cell => factsOf(cell)?.author !== 'harness');
     const code = agent.filter(cell => cell.model.type === 'code');
@@ -255,27 +255,7 @@ export class AttemptView implements IDisposable {
         this._render();
       }
     };
-    const banner = <Banner state={state} actions={actions} trans={this._options.trans} />;
-    (this._banner as any).render = () => banner;
-    this._banner.update();
-    void this._banner.renderPromise?.then(() => {
-      const inner = this._banner.node.firstElementChild;
-      if (inner !== null && inner !== this._sized) {
-        this._sized = inner;
-        this._size?.disconnect();
-        this._size?.observe(inner);
-      }
-    });
-  }
-
-  /** The header gives a widget the height that its style asks for, so the style follows what React has drawn. */
-  private _fit(): void {
-    const height = `${Math.ceil(this._sized?.getBoundingClientRect().height ?? 0)}px`;
-    const { style } = this._banner.node;
-    if (!this._disposed && style.minHeight !== height) {
-      style.minHeight = style.maxHeight = height;
-      this.panel.contentHeader.fit();
-    }
+    this._banner.draw(<Banner state={state} actions={actions} trans={this._options.trans} />);
   }
 
   private _markCited(): void {
@@ -287,9 +267,8 @@ export class AttemptView implements IDisposable {
     markCited(this.panel, verdict?.citations ?? []);
   }
 
-  private _banner: ReactWidget;
-  private _size: ResizeObserver | null = null;
-  private _sized: Element | null = null;
+  private _banner: Header;
+  private _clock: number;
   private _gutter: Gutter;
   private _follower: Follower;
   private _follow: IDisposable | null = null;

@@ -1,6 +1,7 @@
-import { Cell } from '@jupyterlab/cells';
+import { Cell, ICodeCellModel } from '@jupyterlab/cells';
 import { NotebookPanel } from '@jupyterlab/notebook';
-import { cellSeconds } from '../format';
+import { cellSeconds, since } from '../format';
+import { ILive } from '../tokens';
 
 /** What the harness says of a cell, in its metadata. */
 export interface ICellFacts {
@@ -31,8 +32,18 @@ export interface IGutter {
   title: string;
 }
 
-/** Decide what a gutter shows. `total`: charged seconds of the whole attempt. */
-export function gutterOf(facts: ICellFacts, type: string, total: number, broken: boolean, cut: boolean): IGutter {
+/**
+ * Decide what a gutter shows. `total`: charged seconds of the whole attempt. `running`: how long the cell has been
+ * running, empty when that is not known yet; null when it does not run.
+ */
+export function gutterOf(
+  facts: ICellFacts,
+  type: string,
+  total: number,
+  broken: boolean,
+  cut: boolean,
+  running: string | null = null
+): IGutter {
   const charged = facts.charged_seconds ?? 0;
   const part = total > 0 ? charged / total : 0;
   const flags: IGutter['flags'] = [];
@@ -40,7 +51,9 @@ export function gutterOf(facts: ICellFacts, type: string, total: number, broken:
   if (broken) {
     flag('✗', 'error', 'this cell differs from the stream: the record is broken here');
   }
-  if (facts.status && facts.status !== 'ok') {
+  if (running !== null) {
+    flag('running', 'running', running ? `running for ${running}` : 'running');
+  } else if (facts.status && facts.status !== 'ok') {
     const detail = facts.detail ? ` (${facts.detail})` : '';
     flag(
       facts.status.replace('_', ' '),
@@ -68,11 +81,11 @@ export function gutterOf(facts: ICellFacts, type: string, total: number, broken:
   }
   const prose = type === 'markdown' && facts.author === 'agent';
   const turn = facts.author === 'harness' ? '' : facts.turn ? `turn ${facts.turn}` : '';
-  const time = type === 'code' ? cellSeconds(facts.held_seconds) : '';
+  const time = type !== 'code' ? '' : running !== null ? running : cellSeconds(facts.held_seconds);
   const percent = part >= 0.005 ? `${Math.round(part * 100)} %` : '';
   const title = [
     facts.author === 'harness' ? 'written by the harness' : prose ? 'the agent’s prose: never evidence' : turn,
-    type === 'code' && facts.held_seconds !== undefined
+    type === 'code' && running === null && facts.held_seconds !== undefined
       ? `ran ${cellSeconds(facts.held_seconds)}, charged ${cellSeconds(charged)}${percent ? ` (${percent} of the spend)` : ''}`
       : '',
     ...flags.map(one => one.text)
@@ -89,6 +102,9 @@ export class Gutter {
   /** Cells that differ from the stream. */
   broken = new Set<string>();
 
+  /** The attempt as it runs, null when it does not. */
+  live: ILive | null = null;
+
   update(visible: boolean): void {
     this._panel.toggleClass('jp-mod-reclaim-gutter', visible);
     if (!visible) {
@@ -98,20 +114,57 @@ export class Gutter {
     const total = cells.reduce((sum, cell) => sum + (factsOf(cell)?.charged_seconds ?? 0), 0);
     for (const cell of cells) {
       const facts = factsOf(cell);
-      if (facts === null) {
-        continue;
+      if (facts !== null) {
+        this._show(cell, facts, total);
       }
-      const gutter = gutterOf(facts, cell.model.type, total, this.broken.has(cell.model.id), isCut(cell));
-      const key = JSON.stringify(gutter);
-      if (this._drawn.get(cell) === key) {
-        continue;
-      }
+    }
+    this._total = total;
+  }
+
+  /** A second has passed: the time beside the cell that runs goes on. */
+  tick(): void {
+    const cell = this._panel.content.widgets.find(one => one.model.id === this.live?.cell);
+    const facts = cell && this.live?.running ? factsOf(cell) : null;
+    if (cell && facts !== null) {
+      this._show(cell, facts, this._total);
+    }
+  }
+
+  private _show(cell: Cell, facts: ICellFacts, total: number): void {
+    const { id, type } = cell.model;
+    const running = runningFor(facts, id, this.live, Date.now());
+    const gutter = gutterOf(facts, type, total, this.broken.has(id), this._isCut(cell, facts), running);
+    const key = JSON.stringify(gutter);
+    if (this._drawn.get(cell) !== key) {
       this._drawn.set(cell, key);
       draw(cell, gutter);
     }
   }
 
+  /** Whether outputs are cut stays as it is once a cell has ended, and is dear to find out. */
+  private _isCut(cell: Cell, facts: ICellFacts): boolean {
+    let cut = this._cut.get(cell);
+    if (cut === undefined) {
+      cut = isCut(cell);
+      if (facts.status !== 'not_run') {
+        this._cut.set(cell, cut);
+      }
+    }
+    return cut;
+  }
+
   private _drawn = new WeakMap<Cell, string>();
+  private _cut = new WeakMap<Cell, boolean>();
+  private _total = 0;
+}
+
+/** How long a cell has been running, empty when that is not known yet; null when it does not run. */
+export function runningFor(facts: ICellFacts, id: string, live: ILive | null, now: number): string | null {
+  // The notebook may be a little behind the stream, and the stream's news a little behind the notebook.
+  if (live === null || facts.status !== 'not_run') {
+    return null;
+  }
+  return live.running && live.cell === id ? since(live.since, now) : '';
 }
 
 export function factsOf(cell: Cell): ICellFacts | null {
@@ -123,11 +176,15 @@ function isCut(cell: Cell): boolean {
   if (cell.model.type !== 'code') {
     return false;
   }
-  const outputs: any[] = (cell.model.toJSON() as any).outputs ?? [];
-  return outputs.some(output => {
-    const text = Array.isArray(output.text) ? output.text.join('') : String(output.text ?? '');
-    return output.output_type === 'stream' && LEFT_OUT.test(text);
-  });
+  const { outputs } = cell.model as ICodeCellModel;
+  for (let index = 0; index < outputs.length; index++) {
+    const output = outputs.get(index);
+    // Its text as it is: a copy of fifty megabytes of outputs would be felt.
+    if (output.type === 'stream' && LEFT_OUT.test(output.streamText?.text ?? '')) {
+      return true;
+    }
+  }
+  return false;
 }
 
 function draw(cell: Cell, gutter: IGutter): void {
@@ -167,6 +224,10 @@ function draw(cell: Cell, gutter: IGutter): void {
   bar.className = 'jp-reclaim-Gutter-bar';
   if (gutter.time !== '') {
     bar.classList.add('jp-mod-code');
+    bar.classList.toggle(
+      'jp-mod-running',
+      gutter.flags.some(one => one.kind === 'running')
+    );
     // The root, so that a share of a few percent can still be told from none.
     bar.style.setProperty('--jp-reclaim-heat', String(Math.round(Math.sqrt(gutter.heat) * 100)));
   }

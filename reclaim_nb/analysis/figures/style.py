@@ -8,8 +8,10 @@ from functools import wraps
 from typing import Any, Concatenate, Literal, ParamSpec
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import is_color_like, to_hex, to_rgba
 from matplotlib.figure import Figure
 
 from reclaim_nb.analysis.frames import Runs
@@ -211,3 +213,30 @@ def short(text: str, length: int = 40) -> str:
     """Return text on one line, cut with an ellipsis."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def darken(figure: Figure) -> None:
+    """Give a figure that was drawn in the light theme the colours of the dark one; nothing else of it changes.
+
+    Drawing it again would measure all text again, which takes longer than all else. Its ticks have to be there already:
+    lay it out first.
+    """
+    for artist in [figure.patch, *figure.findobj()]:
+        for change in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            get, put = getattr(artist, f"get_{change}", None), getattr(artist, f"set_{change}", None)
+            if get is not None and put is not None and not (change == "color" and hasattr(artist, "get_facecolor")):
+                put(_dark(get()))
+
+
+def _dark(colour: Any) -> Any:
+    """Return a colour, or each of several, as the dark theme has it; what is no colour of ours stays."""
+    if isinstance(colour, np.ndarray) and colour.ndim == 2:
+        return [_dark(tuple(one)) for one in colour]
+    if isinstance(colour, str) and not is_color_like(colour):
+        return colour  # such as "none" or "auto"
+    red, green, blue, alpha = to_rgba(colour)
+    found = _IN_DARK.get(to_hex((red, green, blue)))
+    return colour if found is None else to_rgba(found, alpha)
+
+
+_IN_DARK = {to_hex(colour): _COLOURS["dark"][name] for name, colour in _COLOURS["light"].items()}

@@ -32,8 +32,8 @@ def timeline(runs: Runs, look: Look, attempt: str) -> Figure:
     if found.empty:
         raise RecordError(f"{runs.path}: there is no attempt {attempt!r}; the frame of attempts names them all")
     row = found.iloc[0]
-    cells = runs.cells[(runs.cells["attempt"] == attempt) & runs.cells["at_seconds"].notna()]
-    cells = cells.sort_values("at_seconds")
+    cells = runs.cells_of(attempt)
+    cells = cells[cells["at_seconds"].notna()].sort_values("at_seconds")
     figure, (meter, lanes) = canvas(look, 2, 1, 3.9, sharex=True, height_ratios=(2.2, 1))
     if cells.empty:
         empty(meter, look, "no cell of this attempt has run")

@@ -76,7 +76,8 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     """Find outputs, hidden text and code comments that speak to a grader."""
     found = []
     for cell, output, text, low in evidence.texts:
-        for window in windows(text, low, _KEYS):
+        # A flood says the same line over and over; once read, it says nothing new.
+        for window in dict.fromkeys(windows(text, low, _KEYS)):
             if (match := _ADDRESS.search(window)) is not None:
                 found.append(fact("addressed_judge", cell.id, output.index, _line(window, match)))
                 break

@@ -1,0 +1,181 @@
+import { TranslationBundle } from '@jupyterlab/translation';
+import * as React from 'react';
+import { deviceUnit, markOf, OUTCOME_TEXT, since, span, words } from '../format';
+import { blind } from '../model/person';
+import { IDetail, ILive, IVerdict } from '../tokens';
+import { BudgetBar } from './BudgetBar';
+import { Mark } from './Mark';
+import { NumberLine } from './NumberLine';
+
+export interface IWorkState {
+  detail: IDetail | null;
+  live: ILive | null;
+  problem: string | null;
+}
+
+export interface IWorkActions {
+  submit(): void;
+  close(): void;
+  resume(): void;
+  openRecord(): void;
+}
+
+/** Above a person's working notebook: the task in a line, the live budget, and how to end it. */
+export class WorkBanner extends React.Component<
+  { state: IWorkState; actions: IWorkActions; trans: TranslationBundle },
+  { now: number }
+> {
+  state = { now: Date.now() };
+
+  componentDidMount(): void {
+    this._timer = window.setInterval(() => this.setState({ now: Date.now() }), 1000);
+  }
+
+  componentWillUnmount(): void {
+    window.clearInterval(this._timer);
+  }
+
+  render(): React.ReactNode {
+    const { detail, problem } = this.props.state;
+    const { actions, trans } = this.props;
+    if (detail === null) {
+      return (
+        <div className="jp-reclaim-Banner jp-mod-empty" role={problem ? 'alert' : 'status'}>
+          {problem ?? trans.__('Reading the attempt…')}
+        </div>
+      );
+    }
+    const { attempt, paper, spec } = detail;
+    const person = spec?.agent?.options?.person as string | undefined;
+    const working = attempt.state === 'running';
+    const verdict = newest(detail);
+    return (
+      <div className="jp-reclaim-Banner jp-mod-work" role="region" aria-label={trans.__('Your attempt')}>
+        <div className="jp-reclaim-Banner-head">
+          <Mark mark={markOf(attempt)} />
+          <span className="jp-reclaim-Banner-name">
+            <b>{attempt.paper}</b> · {person ?? trans.__('you')} · {attempt.repeat}
+          </span>
+          <span className="jp-reclaim-dim">
+            {working ? trans.__('every cell you run is recorded, and stays') : this._ended(verdict)}
+          </span>
+          <span className="jp-reclaim-Banner-buttons">
+            {working && this._button(trans.__('Hand In…'), actions.submit)}
+            {working && this._button(trans.__('Close…'), actions.close)}
+            {this._button(trans.__('Record'), actions.openRecord, trans.__('The notebook that is judged'))}
+          </span>
+        </div>
+        {attempt.state === 'dead_runner' && (
+          <div className="jp-reclaim-Banner-note" role="alert">
+            {trans.__('The process that records this attempt is gone, so no cell runs.')}{' '}
+            <button className="jp-reclaim-Link" onClick={actions.resume}>
+              {trans.__('Go on where it stopped')}
+            </button>
+          </div>
+        )}
+        <div className="jp-reclaim-Banner-body">
+          <div className="jp-reclaim-Banner-claim">
+            <div>
+              <span className="jp-reclaim-Chip">{attempt.tier}</span>
+              <span className={`jp-reclaim-Chip${attempt.unsandboxed ? ' jp-mod-warn' : ''}`}>
+                {attempt.kernel}
+                {attempt.unsandboxed ? ` · ${trans.__('unsandboxed')}` : ''}
+              </span>
+            </div>
+            <div className="jp-reclaim-Banner-title" title={paper?.claim ?? ''}>
+              {attempt.title || attempt.paper}
+            </div>
+            {paper && <div className="jp-reclaim-dim">{paper.metric}</div>}
+          </div>
+          <div className="jp-reclaim-Banner-line">
+            {paper && (
+              <NumberLine
+                scale={working ? blind(paper.scale) : paper.scale}
+                value={verdict?.value ?? null}
+                outcome={verdict?.outcome ?? null}
+                trans={trans}
+              />
+            )}
+            <div className="jp-reclaim-dim jp-reclaim-Banner-why">
+              {verdict ? verdict.meaning : paper?.criterion ? trans.__('reproduced if %1', paper.criterion) : ''}
+            </div>
+          </div>
+          {this._spend(working)}
+        </div>
+      </div>
+    );
+  }
+
+  private _ended(verdict: IVerdict | null): React.ReactNode {
+    const { trans } = this.props;
+    const { attempt, ending } = this.props.state.detail as IDetail;
+    if (attempt.state !== 'ended') {
+      return words(attempt.state);
+    }
+    if (verdict === null) {
+      const due = attempt.reason !== 'cancelled' && attempt.reason !== 'infrastructure_error';
+      return (
+        <span title={ending ?? ''} role="status">
+          {trans.__('ended: %1', words(attempt.reason))}
+          {due ? ` · ${trans.__('being graded…')}` : ''}
+        </span>
+      );
+    }
+    return (
+      <span title={OUTCOME_TEXT[verdict.outcome] ?? ''} role="status">
+        <span className={`jp-reclaim-outcome jp-mod-${verdict.outcome}`}>{words(verdict.outcome)}</span>
+        {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader} · {trans.__('ended: %1', words(attempt.reason))}
+      </span>
+    );
+  }
+
+  private _spend(working: boolean): React.ReactNode {
+    const { trans } = this.props;
+    const { detail, live } = this.props.state;
+    const { attempt, spec } = detail as IDetail;
+    const spent = live?.spent_hours ?? attempt.spent_hours;
+    const unit = deviceUnit(attempt.device);
+    const limits = spec?.limits ?? {};
+    const passed = working ? since(attempt.started, this.state.now) : '';
+    const most = limits.wall_clock_seconds ? span(Number(limits.wall_clock_seconds) / 3600) : null;
+    return (
+      <div className="jp-reclaim-Banner-spend">
+        <div className="jp-reclaim-Row-line">
+          <span className="jp-reclaim-dim">{trans.__('spend')}</span>
+          <span>{trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit)}</span>
+        </div>
+        <BudgetBar spent={spent} budget={attempt.budget_hours} need={null} unit={unit} />
+        <div className="jp-reclaim-Row-line jp-reclaim-dim">
+          <span title={trans.__('It passes whether or not you work')}>
+            {working && most ? trans.__('clock: %1 of %2', passed, most) : ''}
+          </span>
+          <span>
+            {live?.turn && limits.turns
+              ? trans.__('%1 of %2 cells', live.turn, limits.turns)
+              : live?.turn
+                ? trans._n('%1 cell', '%1 cells', live.turn)
+                : ''}
+          </span>
+        </div>
+        <div className="jp-reclaim-Row-line jp-reclaim-dim">
+          <span>{live?.running ? trans.__('running: %1', since(live.since, this.state.now)) : ''}</span>
+        </div>
+      </div>
+    );
+  }
+
+  private _button(label: string, action: () => void, title = ''): React.ReactNode {
+    return (
+      <button className="jp-mod-styled jp-mod-minimal jp-reclaim-Button" title={title} onClick={action}>
+        {label}
+      </button>
+    );
+  }
+
+  private _timer = 0;
+}
+
+function newest(detail: IDetail): IVerdict | null {
+  const found = detail.verdicts.filter(one => one.verdict !== null);
+  return found.length === 0 ? null : found[found.length - 1].verdict;
+}
