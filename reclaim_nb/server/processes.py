@@ -89,12 +89,12 @@ async def reexecute(folder: AttemptFolder, whole: bool = False) -> None:
     if is_held(folder, LOCK):
         raise Refused("this attempt is being re-executed; wait for its verdict")
     await _ask({"do": "reexecute", "folder": str(folder.path), "whole": whole})
-    _again.append(_children[-1])
+    _again.append(folder)
 
 
 def again() -> int:
     """Return how many re-executions that this server began are going on."""
-    _again[:] = [process for process in _again if process.poll() is None]
+    _again[:] = [folder for folder in _again if is_held(folder, LOCK)]
     return len(_again)
 
 
@@ -152,7 +152,7 @@ def _exchange(process: subprocess.Popen[bytes], task: dict[str, Any]) -> bytes:
 
 
 _children: list[subprocess.Popen[bytes]] = []
-_again: list[subprocess.Popen[bytes]] = []
+_again: list[AttemptFolder] = []
 
 
 def reap() -> None:
