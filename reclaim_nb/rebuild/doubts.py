@@ -14,9 +14,12 @@ _SLIPS = {"share": ((Decimal(100), "percent and fraction"),), "time": ((Decimal(
 _ALIKE = Decimal(3)
 """Two numbers are of one size where neither is more than so many times the other."""
 
-_LOWER = frozenset("loss perplexity ppl error fid rmse mse mae nll wer cer latency regret lpips".split())
+_LOWER = frozenset(
+    {"loss", "perplexity", "ppl", "error", "fid", "rmse", "mse", "mae", "nll", "wer", "cer", "latency", "regret"}
+)
 _HIGHER = frozenset(
-    "accuracy acc f1 auc auroc bleu rouge recall precision map psnr ssim iou miou dice reward return success".split()
+    {"accuracy", "acc", "f1", "auc", "auroc", "bleu", "rouge", "recall", "precision", "map", "psnr", "ssim", "iou"}
+    | {"miou", "dice", "reward", "return", "success"}
 )
 
 
