@@ -43,6 +43,11 @@ def number(value: Any) -> str:
     return f"{value:,.0f}" if value.is_integer() or abs(value) >= 1000 else f"{value:.3g}"
 
 
+def hours(value: Any) -> str:
+    """Return hours; what is next to nothing as that, and not in powers of ten."""
+    return "< 0.001" if 0 < float(value) < 0.001 else number(value)
+
+
 def p_value(value: Any) -> str:
     """Return a p value."""
     return "< 0.001" if float(value) < 0.001 else f"{float(value):.3f}"
@@ -58,7 +63,8 @@ FORMATS: dict[str, Format] = {
         ("rate", "share", "mean", "median", "low", "high", "aggregate", "with", "without", "pass_at_k"), percent
     ),
     **dict.fromkeys(("difference",), lambda value: f"{100 * float(value):+.0f} %"),
-    **dict.fromkeys(("hours", "spent_hours", "budget_hours", "hours_per_success", "wall_hours", "tokens"), number),
+    **dict.fromkeys(("hours", "spent_hours", "budget_hours", "hours_per_success", "wall_hours"), hours),
+    "tokens": number,
     **dict.fromkeys(("usd", "usd_per_success"), lambda value: f"{float(value):,.2f}"),
     **dict.fromkeys(("p", "p_corrected"), p_value),
     **dict.fromkeys(("mean_score", "kappa", "odds_ratio"), lambda value: f"{float(value):.2f}"),

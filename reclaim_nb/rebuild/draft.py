@@ -11,7 +11,8 @@ from reclaim_nb.errors import CardError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.numbers import convertible, format_decimal, half_last_digit, parse_decimal, unit
 from reclaim_nb.rebuild.bounds import Noise, Rival, derive
-from reclaim_nb.rebuild.extract import Extraction, Reader
+from reclaim_nb.rebuild.doubts import direction_doubt, unit_slips, version_doubt
+from reclaim_nb.rebuild.extract import Extraction, Reader, described
 from reclaim_nb.rebuild.folder import Folder, Policy, Refused, read_json
 from reclaim_nb.rebuild.hours import Needed, grant, need, read_flops, read_sentence
 
@@ -111,8 +112,13 @@ def assemble(
     assert bar.criterion is not None
     preprint = matched["preprint"]
     where = f"{reading['kind']} of {reading['version']}"
+    doubts = [
+        *needed.doubts,
+        *unit_slips(value, found.unit, [*([baseline] if baseline is not None else []), *rivals]),
+        *filter(None, (direction_doubt(found.metric, found.direction), version_doubt(paper, preprint))),
+    ]
     sources = [
-        {"for": f"{name} = {text}: {at.place} of the {where}: {at.quote}", "url": reading["url"]}
+        {"for": f"{name} = {text}: {described(reading, at.place)} of the {where}: {at.quote}", "url": reading["url"]}
         for name, text, at in found.figures()
     ]
     sources += [{"for": f"need: {at.place} of the {where}: {at.quote}", "url": reading["url"]} for at in found.hours]
@@ -138,7 +144,7 @@ def assemble(
             "value": _text(value),
             "unit": found.unit,
             "direction": found.direction,
-            "where": f"{found.at.place}, {where}",
+            "where": f"{described(reading, found.at.place)}, {where}",
             "split": found.split,
             "n": noise.n,
             "seeds": noise.seeds,
@@ -157,7 +163,7 @@ def assemble(
         "need": _need_document(needed),
         "budget": {"hours": _text(granted.hours), "rationale": f"{granted.rationale}; band {granted.band}."},
         "anchors": _anchors(found, value),
-        "doubts": list(needed.doubts),
+        "doubts": doubts,
         "checked": {"value_seen_in": [f"{where}, {found.at.place}"], "confidence": "high"},
         "sources": [
             *sources,

@@ -113,6 +113,16 @@ def places(reading: dict[str, Any]) -> dict[str, str]:
     return found
 
 
+def described(reading: dict[str, Any], place: str) -> str:
+    """Return a place with what tells a person where to look: heads of row and column, and the page of a PDF's table."""
+    for table in reading["tables"]:
+        for cell in table["cells"]:
+            if place == f"T{table['number']} r{cell['row']} c{cell['column']}":
+                page = f", {table['label']}" if reading["kind"] == "pdf" else ""
+                return f"{place} [{cell['row_head']} | {cell['column_head']}]{page}"
+    return place
+
+
 def as_text(reading: dict[str, Any]) -> str:
     """Return a reading as a model gets it, every place named."""
     lines, section = [], None
@@ -140,7 +150,7 @@ def faults(found: Extraction, there: dict[str, str]) -> list[str]:
         except CardError as problem:
             wrong.append(f"{name}: {problem}")
             continue
-        if wanted not in _numbers(at.quote):
+        if _digits(wanted) not in {_digits(one) for one in _numbers(at.quote)}:
             wrong.append(f"{name}: {value} does not stand in {at.quote!r}")
     for at in (*found.hours, *([found.flops] if found.flops else [])):
         wrong += [f"hours: {one}" for one in [_quoted(at, there)] if one]
@@ -160,6 +170,11 @@ def _numbers(text: str) -> set[Any]:
     found = re.findall(r"[-+\u2212]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+", text)
     found += [one.lstrip("-+\u2212") for one in found]
     return {parse_decimal(one) for one in found}
+
+
+def _digits(number: Any) -> tuple[Any, int]:
+    """Return what makes a number the printed one: 84.30 is none where 84.3 stands, for its last digit is its noise."""
+    return number, number.as_tuple().exponent
 
 
 class Reader:

@@ -11,12 +11,13 @@ from urllib.parse import urlsplit
 
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.frozen import CANARY
-from reclaim_nb.papers.loading import CARD_FILE
+from reclaim_nb.papers.loading import CARD_FILE, LoadedCard
 from reclaim_nb.papers.signature import public_key, sign
 from reclaim_nb.papers.suite import MANIFEST, dump_yaml, frozen_manifest, load_suite
 from reclaim_nb.rebuild import folder as disk
 from reclaim_nb.rebuild.ask import probe_candidates
 from reclaim_nb.rebuild.folder import Folder, Later, RebuildError
+from reclaim_nb.rebuild.gather import entries
 from reclaim_nb.rebuild.review import Final, chosen, final
 from reclaim_nb.rebuild.services import GITHUB, Services
 from reclaim_nb.record.files import sync_folder
@@ -143,12 +144,29 @@ def drift(folder: Folder, services: Services, date: str) -> dict[str, Any]:
                 changes += _changes(services, old, new)
             except Later as problem:
                 unclear.append(str(problem))
+        if loaded.card.arxiv is not None:
+            try:
+                changes += _newer(folder, services, loaded)
+            except Later as problem:
+                unclear.append(str(problem))
         decayed = [one for one in changes if one["decays"]]
         state = "decayed" if decayed else "unclear" if unclear else "changed" if changes else "as frozen"
         rows.append({"card": loaded.name, "state": state, "changes": changes, "unclear": unclear})
     record = {"schema": 1, "suite": folder.settings.suite, "date": date, "cards": rows}
     folder.put(folder.path / f"drift.{date}.json", record)
     return record
+
+
+def _newer(folder: Folder, services: Services, loaded: LoadedCard) -> list[dict[str, Any]]:
+    """Return that the preprint has a newer version than the one whose numbers stand on the card."""
+    matched = folder.made(str(loaded.card.openreview), "match")
+    assert matched is not None
+    read = matched.result["preprint"]["version"]
+    for one in entries(services, id_list=loaded.card.arxiv or ""):
+        if one.id == loaded.card.arxiv and one.version > read:
+            told = f"version {one.version} is there, and the card's numbers are those of version {read}"
+            return [{"what": f"preprint {one.id}", "change": told, "decays": False}]
+    return []
 
 
 def _changes(services: Services, old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

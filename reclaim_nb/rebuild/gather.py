@@ -7,13 +7,12 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import asdict
-from io import BytesIO
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from reclaim_nb.errors import ReclaimError
 from reclaim_nb.papers.fetch_web import contact
-from reclaim_nb.rebuild import latex
+from reclaim_nb.rebuild import latex, pdf
 from reclaim_nb.rebuild.folder import Folder, Later, RebuildError, Refused, read_json
 from reclaim_nb.rebuild.match import ARXIV_ID, Match, Preprint, match, normalised
 from reclaim_nb.rebuild.services import ARXIV, OPENREVIEW, Services
@@ -108,6 +107,7 @@ def _paper(note: dict[str, Any]) -> dict[str, Any]:
         "area": content.get("primary_area"),
         "code": [one for one in stated if one.startswith("http")],
         "arxiv": preprint[1] if preprint else None,
+        "arxiv_version": int(preprint[2]) if preprint and preprint[2] else None,
         "attached": attached,
         "forum": f"https://openreview.net/forum?id={note.get('forum') or note['id']}",
     }
@@ -215,24 +215,21 @@ def _of_latex(files: dict[str, str], url: str, version: str, content: bytes) -> 
 
 
 def _of_pdf(content: bytes, url: str, version: str) -> dict[str, Any]:
-    from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
-
     try:
-        pages = [page.extract_text() for page in PdfReader(BytesIO(content)).pages]
-    except (PyPdfError, ValueError, KeyError, TypeError) as problem:
-        raise Refused(f"{url}: the PDF cannot be read: {problem}") from problem
-    found = [{"section": f"page {n}", "text": one} for n, page in enumerate(pages, 1) for one in _lines(page)]
+        pages = pdf.pages(content)
+    except ReclaimError as problem:
+        raise Refused(f"{url}: {problem}") from problem
+    found = [{"section": f"page {one.number}", "text": text} for one in pages for text in _lines(one.text)]
     if not found:
         raise Refused(f"{url}: the PDF has no text (a scan)")
-    links = re.findall(r"https?://[^\s)\]}>,;]+", "\n".join(pages))
+    links = re.findall(r"https?://[^\s)\]}>,;]+", "\n".join(one.text for one in pages))
     return {
         "kind": "pdf",
         "url": url,
         "version": version,
         "sha256": hashlib.sha256(content).hexdigest(),
         "sentences": found,
-        "tables": [],
+        "tables": [asdict(one) for one in pdf.tables(pages)],
         "links": list(dict.fromkeys(one.rstrip(".") for one in links)),
     }
 

@@ -12,7 +12,7 @@ from typing import Literal
 BAR = Decimal("0.5")
 """Least share of the longer author list that both lists must have in common."""
 
-ARXIV_ID = re.compile(r"arxiv\.org/(?:abs|pdf|html|e-print|src)/(\d{4}\.\d{4,5})(?:v\d+)?", re.IGNORECASE)
+ARXIV_ID = re.compile(r"arxiv\.org/(?:abs|pdf|html|e-print|src)/(\d{4}\.\d{4,5})(?:v(\d+))?", re.IGNORECASE)
 
 _STYLE = re.compile(r"\\(?:emph|text[a-z]*|math[a-z]*|it|bf|sc|rm)\b")
 _MARKUP = str.maketrans({"$": "", "{": "", "}": "", "\\": "", "~": " "})

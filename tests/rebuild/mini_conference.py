@@ -38,7 +38,7 @@ SPECS: dict[int, dict[str, Any]] = {n: {} for n in range(1, 31)} | {
     17: {"arxiv_stated": True, "arxiv_authors": ["Some One"], "pdf": True},
     18: {"eprint": "gz"},
     19: {"eprint": "pdf"},
-    20: {"eprint": "damaged"},
+    20: {"eprint": "damaged", "pdf_table": False},
     21: {"baseline": "84.0"},
     22: {"baseline": "90.2"},
     23: {"disagree": True},
@@ -107,6 +107,25 @@ def latex(n: int) -> dict[str, str]:
     return {"paper.tex": main, "tables/main.tex": table}
 
 
+def pdf_table(n: int) -> str:
+    """The same table as in the LaTeX source, drawn: each text at its place, as a PDF holds it."""
+    rows = [
+        ["Table 1: Accuracy on the test split."],
+        ["", "Test"],
+        ["Method", "Accuracy \\(%\\)", "Size \\(M\\)"],
+        ["ERM", SPECS[n].get("baseline", "80.1"), "10.0"],
+        ["Ours \\(small\\)", "82.0", "6.2"],
+        ["Ours", "84.3", "12.5"],
+    ]
+    drawn = [
+        f"1 0 0 1 {x} {400 - 16 * y} Tm ({text}) Tj"
+        for y, row in enumerate(rows)
+        for x, text in zip((50, 220, 360), row, strict=False)
+        if text
+    ]
+    return f"BT /F1 12 Tf {' '.join(drawn)} ET"
+
+
 def pdf(n: int) -> bytes:
     lines = [
         title(n).replace("$\\beta$", "beta"),
@@ -117,7 +136,7 @@ def pdf(n: int) -> bytes:
         f"Our code is available at https://github.com/lab/repo{n} .",
     ]
     text = "".join(f"({line}) Tj 0 -20 Td " for line in lines)
-    stream = f"BT /F1 12 Tf 50 700 Td {text} ET".encode()
+    stream = f"BT /F1 12 Tf 50 700 Td {text} ET {pdf_table(n) if SPECS[n].get('pdf_table', True) else ''}".encode()
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -177,13 +196,13 @@ def notes() -> list[dict[str, Any]]:
     return found
 
 
-def entry(n: int) -> str:
+def entry(n: int, version: int = 3) -> str:
     spec = SPECS[n]
     people = spec.get("arxiv_authors", PEOPLE)
     names = "".join(f"<author><name>{name}</name></author>" for name in people)
     shown = spec.get("arxiv_title", title(n))
     return (
-        f"<entry><id>http://arxiv.org/abs/{arxiv_id(n)}v3</id><updated>2026-11-01T00:00:00Z</updated>"
+        f"<entry><id>http://arxiv.org/abs/{arxiv_id(n)}v{version}</id><updated>2026-11-01T00:00:00Z</updated>"
         f"<published>2026-10-01T00:00:00Z</published><title>{shown}</title>"
         f"<summary>An abstract.</summary>{names}</entry>"
     )
@@ -197,6 +216,7 @@ class Conference:
         self.agents: set[str] = set()
         self.gone: set[str] = set()
         self.heads: dict[int, str] = {}
+        self.versions: dict[int, int] = {}
         handler = type("Handler", (_Handler,), {"conference": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -280,7 +300,7 @@ class _Handler(BaseHTTPRequestHandler):
             ]
         if any(SPECS[n].get("busy") for n in found[:1]) and self.conference.asked[self.path] == 1:
             return self.send("busy", 503, Retry_After="0")
-        entries = "".join(map(entry, found))
+        entries = "".join(entry(n, self.conference.versions.get(n, 3)) for n in found)
         return self.send(
             f'<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>x</title>{entries}</feed>'
         )

@@ -111,7 +111,8 @@ def test_a_card_holds_value_criterion_need_budget_and_their_places(drafted):
         card.release.code is not None and card.release.code.commit == f"{1:040x}" and card.release.code.license == "MIT"
     )
     told = "\n".join(one.purpose for one in card.sources)
-    assert "value = 84.3: T1 r4 c1 of the latex of 2611.00001v3: 84.3" in told and "baseline = 80.1: T1 r2 c1" in told
+    assert "value = 84.3: T1 r4 c1 [Ours | Test / Accuracy (%)] of the latex of 2611.00001v3: 84.3" in told
+    assert "baseline = 80.1: T1 r2 c1 [ERM | Test / Accuracy (%)]" in told
     assert "We train on 8 NVIDIA A100 GPUs for 2 hours." in told and "asked 2026-11-30" in told
     assert card.anchors[0].value == Decimal("12.5") and "https://github.com/others/baseline" not in told
 
@@ -130,6 +131,21 @@ def test_traps_of_single_papers(drafted):
     assert states[11]["data"] == "gated"
     assert result(drafted, 27, "draft")["card"]["need"]["hours"] == "20.16"  # 64 device-hours, not 64 x 8
     assert result(drafted, 28, "draft")["route"] == "binomial"
+    # The record of 16 names version 1; all numbers are of version 3, and the reviewers are told.
+    sixteenth = result(drafted, 16, "draft")["card"]
+    assert sixteenth["target"]["where"].endswith("latex of 2611.00016v3")
+    assert "the record names version 1 of 2611.00016" in " ".join(sixteenth["doubts"])
+    assert "doubts" not in result(drafted, 1, "draft")["card"]
+
+
+def test_tables_of_a_pdf_have_heads_and_a_page(drafted):
+    for n, kind, version in ((14, "pdf", f"openreview:{note_id(14)}"), (19, "pdf", "2611.00019v3")):
+        card = result(drafted, n, "draft")["card"]
+        assert result(drafted, n, "read")["kind"] == kind
+        assert card["target"]["where"] == f"T1 r4 c1 [Ours | Test / Accuracy (%)], page 1, pdf of {version}"
+        assert card["target"]["siblings"] == [{"what": "small variant", "value": "82.0"}]
+    # A PDF without a table is read by its sentences.
+    assert result(drafted, 20, "draft")["card"]["target"]["where"] == "S1, pdf of 2611.00020v3"
 
 
 def test_what_the_model_said_is_kept(drafted):
@@ -298,16 +314,22 @@ def test_drift_marks_what_decayed(reviewed, site):
     gone, ahead = with_code[0], with_code[1]
     site.conference.gone.add(f"api.github.com/repos/lab/repo{gone}")
     site.conference.heads[ahead] = "f" * 40
+    newer = next(int(i[4:6]) for i, one in ids.items() if one.card.arxiv and int(i[4:6]) not in (gone, ahead))
+    site.conference.versions[newer] = 4
     try:
         with Services(reviewed, cache="cache/drift-b", day=lambda: "2028-06-01") as services:
             later = drift(reviewed, services, "2028-06-01")
     finally:
         site.conference.gone.clear()
         site.conference.heads.clear()
+        site.conference.versions.clear()
     states = {row["card"]: row["state"] for row in later["cards"]}
     assert states[f"mini2026/{ids[note_id(gone)].card.id}"] == "decayed"
     assert states[f"mini2026/{ids[note_id(ahead)].card.id}"] == "decayed"  # its frozen commit is gone
     assert list(states.values()).count("decayed") == 2
+    (row,) = [row for row in later["cards"] if row["state"] == "changed"]
+    assert row["card"] == f"mini2026/{ids[note_id(newer)].card.id}"
+    assert row["changes"][0]["change"] == "version 4 is there, and the card's numbers are those of version 3"
 
 
 def test_a_person_settles_what_the_readings_disagree_on(drafted, site, tmp_path):

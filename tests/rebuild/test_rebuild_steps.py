@@ -29,6 +29,9 @@ from tests.agents.model_endpoint import Endpoint
 from tests.rebuild.mini_conference import VENUE, Conference, note_id, reader
 from tests.rebuild.test_rebuild_conference import results
 
+# The first test waits for ten kernels and as many commands, on a loaded machine for minutes.
+pytestmark = pytest.mark.timeout(900)
+
 RECLAIM = Path(sys.executable).with_name("reclaim")
 LIMIT = 7
 COUNT = 4

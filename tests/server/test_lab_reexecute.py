@@ -12,6 +12,7 @@ from lab_papers import ATTEMPT
 from lab_requests import Fetch, get, post, refused
 
 from reclaim_nb.record.folder import AttemptFolder, Lock
+from reclaim_nb.server import processes
 from reclaim_nb.server.again import LOCK, STATE
 
 
@@ -24,7 +25,8 @@ def jp_server_config(jp_server_config: dict[str, Any], request: pytest.FixtureRe
 async def ended(fetch: Fetch) -> dict[str, Any]:
     while True:
         found = await get(fetch, f"attempts/{ATTEMPT}", "AttemptDetail")
-        if not found["reexecution"]["running"]:
+        # Its process may live a little longer, and counts as one that runs.
+        if not found["reexecution"]["running"] and not processes.again():
             return found
         await asyncio.sleep(0.2)
 
