@@ -114,7 +114,7 @@ async def test_record_check_finds_an_edited_cell(jp_fetch: Fetch, runs: Path) ->
 async def test_nothing_is_told_without_authentication(
     http_server_client: Any, jp_base_url: str, runs: Path, address: str
 ) -> None:
-    filled = address.format(suite="tiny", paper="good", attempt=ATTEMPT)
+    filled = address.format(suite="tiny", paper="good", attempt=ATTEMPT, batch="single")
     for method in API["paths"][address]:
         if method == "parameters":
             continue
