@@ -117,9 +117,13 @@ class Handler(APIHandler):
 
     def tell(self, answer: Any, status: int = 200) -> None:
         """Answer with JSON."""
+        self.tell_text(json.dumps(answer), status)
+
+    def tell_text(self, text: str, status: int = 200) -> None:
+        """Answer with what is JSON already."""
         self.set_status(status)
         self.set_header("Cache-Control", "no-store")
-        self.finish(json.dumps(answer))
+        self.finish(text)
 
 
 class StatusHandler(Handler):
@@ -188,7 +192,14 @@ class AttemptsHandler(Handler):
         epoch, seq = watch.feed.epoch, watch.feed.seq
         found = await asyncio.to_thread(views.rows, self.places)
         watch.know(found)
-        self.tell({"epoch": epoch, "seq": seq, "attempts": [views.slim(row) for row in found], "live": watch.lives()})
+        lives = watch.lives()
+
+        def text() -> str:
+            rows = [views.slim(row) for row in found]
+            return json.dumps({"epoch": epoch, "seq": seq, "attempts": rows, "live": lives})
+
+        # Megabytes where there are ten thousand: nobody else is to wait while they are written.
+        self.tell_text(await asyncio.to_thread(text))
 
     @authenticated
     @authorized

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -49,10 +50,23 @@ FAINT = """(least) => {
 }"""
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
-def test_every_text_stands_out_from_its_ground(page: Any, lab: Lab, theme: str) -> None:
+def change_theme(page: Any, theme: str) -> None:
     page.evaluate("theme => void window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
     page.wait_for_function(f"document.body.dataset.jpThemeName === '{theme}'", timeout=30_000)
+
+
+@pytest.fixture
+def themed(page: Any) -> Iterator[Any]:
+    """The lab keeps the theme for the tests that follow, which are to see it as it was."""
+    yield page
+    change_theme(page, "JupyterLab Light")
+    page.wait_for_timeout(1000)  # settings are saved a little later
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
+def test_every_text_stands_out_from_its_ground(themed: Any, lab: Lab, theme: str) -> None:
+    page = themed
+    change_theme(page, theme)
     high = theme.endswith("High Contrast")
     faint: dict[str, list[str]] = {}
 

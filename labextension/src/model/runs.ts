@@ -73,17 +73,15 @@ export class RunsModel implements IDisposable {
 
   /** Read everything anew. */
   async refresh(): Promise<void> {
-    // Each is shown as it comes: ten thousand attempts take longer to list than the suites.
-    const attempts = this.api.attempts();
-    attempts.catch(() => undefined); // told below
     try {
       [this.status, this.suites] = await Promise.all([this.api.status(), this.api.suites()]);
       if (!this.loaded) {
+        // Ten thousand attempts take longer to list than the suites, which are shown meanwhile.
         this._catalog = null;
         this.suitesRead = true;
         this._changed.emit();
       }
-      const listed = await attempts;
+      const listed = await this.api.attempts();
       this.attempts.clear();
       listed.attempts.forEach(attempt => this.attempts.set(attempt.path, attempt));
       this.lives.clear();
