@@ -122,6 +122,11 @@ def test_nothing_heavy_is_imported_before_it_is_needed(statement: str) -> None:
     assert imported_by(statement) & HEAVY == set()
 
 
+def test_the_package_by_itself_loads_the_standard_library_alone() -> None:
+    loaded = imported_by("import reclaim_nb") - imported_by("pass")
+    assert loaded - sys.stdlib_module_names == {"reclaim_nb"}
+
+
 def test_cards_need_neither_jupyter_nor_docker_nor_numpy() -> None:
     assert imported_by("import reclaim_nb.papers.suite") & HEAVY == set()
 
