@@ -61,6 +61,24 @@ document.addEventListener('input', () => {
 """From the event of a key to the first moment after the next frame was painted."""
 
 
+GAPS = """
+() => new Promise(done => {
+  const gaps = [];
+  const began = performance.now();
+  let last = began;
+  const outer = document.querySelector('.jp-WindowedPanel-outer');
+  const look = now => {
+    gaps.push(now - last);
+    last = now;
+    if (outer) { outer.scrollTop += 40; }
+    if (now - began < 10000) { requestAnimationFrame(look); } else { done(gaps); }
+  };
+  requestAnimationFrame(look);
+})
+"""
+"""Time between frames while the notebook is scrolled."""
+
+
 def write_large(base: Path) -> Path:
     """Make an attempt of 500 cells and about 50 MB; return the folder of its suite's parent."""
     sys.path.insert(0, str(ROOT / "tests" / "server"))
@@ -80,14 +98,19 @@ def write_large(base: Path) -> Path:
 
 
 @contextmanager
-def server(base: Path, papers: Path | None) -> Iterator[tuple[str, psutil.Process]]:
-    """Run JupyterLab on ``base/runs``."""
+def server(base: Path, papers: Path | None, *, panel: bool = True) -> Iterator[tuple[str, psutil.Process]]:
+    """Run JupyterLab on ``base/runs``; without the panel, as anybody's."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     state = Path(tempfile.mkdtemp(prefix="reclaim-lab-"))
     (state / "labextensions" / "@reclaim-nb").mkdir(parents=True)
-    (state / "labextensions" / "@reclaim-nb" / "lab").symlink_to(ROOT / "reclaim_nb" / "labextension")
+    if panel:
+        (state / "labextensions" / "@reclaim-nb" / "lab").symlink_to(ROOT / "reclaim_nb" / "labextension")
+    else:
+        settings = state / "config" / "labconfig"
+        settings.mkdir(parents=True)
+        (settings / "page_config.json").write_text(json.dumps({"disabledExtensions": {"@reclaim-nb/lab": True}}))
     (state / "config" / "jupyter_server_config.d").mkdir(parents=True)
     shutil.copy(ROOT / "reclaim_nb" / "server" / "reclaim.json", state / "config" / "jupyter_server_config.d")
     options = {
@@ -151,6 +174,20 @@ def strokes(page: Any) -> float:
     return float(max(found))
 
 
+def opened(page: Any, address: str, notebook: str) -> tuple[float, float]:
+    """Open a notebook; return the seconds until its first cell is there, and the longest the page then stands still.
+
+    The second in milliseconds, over ten seconds of scrolling down.
+    """
+    page.goto("about:blank")
+    began = time.monotonic()
+    page.goto(f"{address}/lab/tree/{notebook}?token=secret&reset")
+    page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
+    seconds = time.monotonic() - began
+    gaps = page.evaluate(GAPS)
+    return seconds, float(max(gaps))
+
+
 def measure(base: Path, papers: Path | None) -> dict[str, float]:
     """Measure what ``BARS`` names."""
     from playwright.sync_api import sync_playwright
@@ -187,6 +224,18 @@ def measure(base: Path, papers: Path | None) -> dict[str, float]:
             page.wait_for_timeout(5000)
             found["keystroke beside the large attempt, ms"] = strokes(page)
         chromium.close()
+    if papers is not None:
+        [path] = (base / "runs" / "large").rglob("attempt.ipynb")
+        notebook = path.relative_to(base).as_posix()
+        for panel in (False, True):
+            with server(base, papers, panel=panel) as (address, _), sync_playwright() as driver:
+                chromium = driver.chromium.launch(executable_path=browser, args=flags)
+                page = chromium.new_page(viewport={"width": 1400, "height": 820})
+                page.set_default_timeout(180_000)
+                seconds, still = opened(page, address, notebook)
+                beside = "with the panel" if panel else "in plain JupyterLab"
+                found[f"first cell {beside}, s"], found[f"stood still {beside}, ms"] = seconds, still
+                chromium.close()
     return found
 
 
