@@ -2,6 +2,7 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { quantity, span } from '../format';
 import { ICard, IScale } from '../tokens';
+import { FactsTable } from './FactsTable';
 import { NumberLine } from './NumberLine';
 
 const WHY: { [tier: string]: string } = {
@@ -79,18 +80,7 @@ export function CardView(props: { card: ICard; trans: TranslationBundle; onStart
         )}
       </header>
       <NumberLine scale={scale} value={null} outcome={null} trans={trans} />
-      <table className="jp-reclaim-Facts">
-        <tbody>
-          {rows
-            .filter(([, value]) => value !== undefined && value !== null && value !== '')
-            .map(([name, value]) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{value}</td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
+      <FactsTable lines={rows.filter(([, value]) => value !== undefined && value !== null && value !== '')} />
       {anchors.length > 0 && (
         <section>
           <h2>{trans.__('Anchors, cheap to check first')}</h2>

@@ -1,6 +1,7 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { span, words } from '../format';
+import { FactsTable } from './FactsTable';
 
 type Facts = { [name: string]: any };
 
@@ -15,13 +16,13 @@ export function ImportedFacts(props: { facts: Facts; trans: TranslationBundle })
       <p className="jp-reclaim-dim">
         {trans.__('Made and judged elsewhere: there is no notebook, and no record that could be checked here.')}
       </p>
-      <Table lines={lines} />
+      <FactsTable lines={lines} />
       {typeof facts.run?.audit?.rationale === 'string' && facts.run.audit.rationale !== '' && (
         <blockquote className="jp-reclaim-Rationale">{facts.run.audit.rationale}</blockquote>
       )}
       <details>
         <summary>{trans.__('All fields, as %1 has them', source.file ?? trans.__('the release'))}</summary>
-        <Table lines={flat({ run: facts.run, source })} />
+        <FactsTable lines={flat({ run: facts.run, source })} />
       </details>
     </section>
   );
@@ -102,19 +103,4 @@ function flat(facts: Facts): [string, string][] {
   };
   Object.entries(facts).forEach(([name, value]) => add(name, value));
   return lines;
-}
-
-function Table(props: { lines: [string, string][] }): React.ReactElement {
-  return (
-    <table className="jp-reclaim-Facts">
-      <tbody>
-        {props.lines.map(([name, value], index) => (
-          <tr key={index}>
-            <th scope="row">{name}</th>
-            <td>{value}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }

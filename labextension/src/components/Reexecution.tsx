@@ -2,6 +2,7 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { quantity, since } from '../format';
 import { IDetail, IRerun } from '../tokens';
+import { FactsTable } from './FactsTable';
 
 /** Running the measurement again: what it is, how it stands, what came of it. */
 export function Reexecution(props: {
@@ -112,18 +113,7 @@ function Result(props: {
       </button>
     ])
   ];
-  return (
-    <table className="jp-reclaim-Facts" aria-label={props.file}>
-      <tbody>
-        {lines.map(([name, value], index) => (
-          <tr key={index}>
-            <th scope="row">{name}</th>
-            <td>{value}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+  return <FactsTable lines={lines} label={props.file} />;
 }
 
 function Judged(props: { good: boolean | null; children: React.ReactNode }): React.ReactElement {
