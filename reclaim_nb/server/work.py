@@ -7,10 +7,12 @@ import logging
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from reclaim_nb.errors import ReclaimError
+from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.server.processes import LOG
 
 
@@ -44,10 +46,24 @@ def _run(task: dict[str, Any]) -> None:
     make_agent(AgentSpec(name=request.agent, model=request.model, options=request.options), find_paper(request.paper))
     prepared = prepare(request)
     _log_into(prepared.folder.path)
-    _answer({"folder": str(prepared.folder.path)})
-    finished = run_attempt(prepared)
+    taken = _once(prepared.folder)  # with the first of its record: before that nobody can be shown anything
+    finished = run_attempt(prepared, taken)
+    taken(None)
     if task["grade"]:
         _grade_if_due(finished.folder.path)
+
+
+def _once(folder: AttemptFolder) -> Callable[[object], None]:
+    """Return what answers with an attempt's folder when it is first called."""
+    answered = False
+
+    def taken(_: object) -> None:
+        nonlocal answered
+        if not answered:
+            answered = True
+            _answer({"folder": str(folder.path)})
+
+    return taken
 
 
 def _resume(task: dict[str, Any]) -> None:
@@ -57,14 +73,7 @@ def _resume(task: dict[str, Any]) -> None:
     folder = open_folder(task["folder"])
     _log_into(folder.path)
 
-    answered = False
-
-    def taken(_: object) -> None:
-        nonlocal answered
-        if not answered:
-            answered = True
-            _answer({"folder": str(folder.path)})
-
+    taken = _once(folder)
     resume_attempt(folder.path, taken)
     taken(None)
     if task["grade"]:
