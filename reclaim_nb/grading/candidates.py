@@ -81,8 +81,8 @@ def candidates(evidence: Evidence, card: PaperCard) -> tuple[Candidate, ...]:
     return result
 
 
-def numbers_of(output: Output, words: TargetWords, digits: tuple[str, ...]) -> Iterator[m.Number]:
-    """Yield the numbers of an output that are worth a close look."""
+def numbers_of(output: Output, words: TargetWords, scenes: bool) -> Iterator[m.Number]:
+    """Yield the numbers of an output that are worth a close look; those that set the scene where they are wanted."""
     if output.whole and output.length <= READ_WHOLE:
         yield from m.numbers(output.pieces[0][1])
         return
@@ -92,7 +92,7 @@ def numbers_of(output: Output, words: TargetWords, digits: tuple[str, ...]) -> I
         seen.add(line.offset)
         if line.of_shape > FEW:
             many.add(_shape(line.text))
-        yield from m.line_numbers(line.text, line.offset, line.of_shape)
+        yield from m.line_numbers(line.text, line.offset, line.of_shape, scenes=scenes)
     yield from _tables(output, words, seen)
     start, text = output.pieces[-1]
     lines = text[-8000:].splitlines(keepends=True)[-TAIL_LINES:]
@@ -101,7 +101,7 @@ def numbers_of(output: Output, words: TargetWords, digits: tuple[str, ...]) -> I
         offset -= len(line_text)
         if offset not in seen and len(line_text) < 2000 and _shape(line_text.rstrip("\r\n")) not in many:
             seen.add(offset)
-            yield from m.line_numbers(line_text.rstrip("\r\n"), offset)
+            yield from m.line_numbers(line_text.rstrip("\r\n"), offset, scenes=scenes)
 
 
 _DIGITS = str.maketrans("", "", "0123456789.+- ")
@@ -134,10 +134,9 @@ def _tables(output: Output, words: TargetWords, seen: set[int]) -> Iterator[m.Nu
 def _of_cell(evidence: Evidence, card: PaperCard, words: TargetWords, cell: Cell) -> Iterator[Candidate]:
     submission = evidence.submission
     handed = submission.value if submission is not None else None
-    digits = digits_of(handed)
     for output in cell.outputs:
         counts = None
-        for number in numbers_of(output, words, digits):
+        for number in numbers_of(output, words, handed is not None):
             matches = handed is not None and same_number(number.value, handed)
             if number.scene and not matches:
                 continue

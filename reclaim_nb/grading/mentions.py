@@ -128,9 +128,9 @@ def numbers(text: str, start: int = 0) -> Iterator[Number]:
         offset += len(raw)
 
 
-def line_numbers(line: str, offset: int, of_shape: int = 1) -> list[Number]:
-    """Return the numbers of one line that stands by itself."""
-    return list(_line(line, offset, [], Keys(), of_shape))
+def line_numbers(line: str, offset: int, of_shape: int = 1, *, scenes: bool = True) -> list[Number]:
+    """Return the numbers of one line that stands by itself; without ``scenes`` maybe only those that may be results."""
+    return list(_line(line, offset, [], Keys(), of_shape, scenes))
 
 
 def absent(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
@@ -151,10 +151,12 @@ def ratios(text: str) -> Iterator[tuple[Decimal, Decimal, int]]:
             yield count, total, match.start()
 
 
-def _line(line: str, offset: int, header: list[Header], keys: Keys, of_shape: int = 1) -> Iterator[Number]:
+def _line(
+    line: str, offset: int, header: list[Header], keys: Keys, of_shape: int = 1, scenes: bool = True
+) -> Iterator[Number]:
     found = list(_NUMBER.finditer(line))
     if found and not header and not keys.stack and not keys.key and not _OPENING.search(line):
-        yield from _alike(line, offset, found, of_shape)
+        yield from _alike(line, offset, found, of_shape, scenes)
         return
     structured = bool(keys.stack) or bool(_KEY.search(line)) or ("{" in line and "}" in line)
     if not found:
@@ -189,7 +191,7 @@ _ALIKE_KEPT = 4096
 _RATIO_MARK = re.compile(r"/|\bof\b")
 
 
-def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int) -> Iterator[Number]:
+def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int, scenes: bool) -> Iterator[Number]:
     """Yield the numbers of a line that stands by itself; logs repeat their lines with other digits over and over."""
     pieces: list[str] = []
     position = 0
@@ -206,10 +208,14 @@ def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int) ->
             _ALIKE.clear()
         _ALIKE[shape] = known
     numbers, counted = known
+    if not scenes and all(number.scene for number in numbers):
+        return
     n = int(parse(found[counted]["digits"])) if counted is not None else None
     if n is None and _RATIO_MARK.search(line):
         n = _ratio_total(line)
     for match, alike in zip(found, numbers, strict=True):
+        if alike.scene and not scenes:
+            continue
         start = match.start()
         text = (match["sign"] or "") + match["digits"] + (match["exponent"] or "")
         yield Number(

@@ -76,8 +76,8 @@ def detect(evidence: Evidence, card: PaperCard, intake: dict[str, Any] | None) -
     """Find outputs, hidden text and code comments that speak to a grader."""
     found = []
     for cell, output, text, low in evidence.texts:
-        # A flood says the same line over and over; once read, it says nothing new.
-        for window in dict.fromkeys(windows(text, low, _KEYS)):
+        # Nobody is told anything by warnings of what "is ignored", and logs are full of them.
+        for window in windows(text, low.replace("ignored", "-------"), _KEYS):
             if (match := _ADDRESS.search(window)) is not None:
                 found.append(fact("addressed_judge", cell.id, output.index, _line(window, match)))
                 break

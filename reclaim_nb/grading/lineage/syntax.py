@@ -8,6 +8,8 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 
+from IPython.core.inputtransformer2 import TransformerManager
+
 _SPECIAL = re.compile(r"^\s*(?:[%!?]|.*=\s*[%!]|.*\?\s*$)", re.MULTILINE)
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)[ \t]*([^\n]*)\n?(.*)\Z", re.DOTALL)
 _WRAPPERS = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "matplotlib", "px", "debug"})
@@ -50,8 +52,6 @@ def plain_python(source: str) -> str:
     """Return Python in which magics and shell lines are calls of ``get_ipython()``."""
     if not _SPECIAL.search(source):
         return source
-    from IPython.core.inputtransformer2 import TransformerManager
-
     try:
         code: str = TransformerManager().transform_cell(source)  # type: ignore[no-untyped-call]
         return code
