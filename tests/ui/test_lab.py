@@ -38,10 +38,11 @@ def is_dirty(page: Any) -> bool:
 
 def test_panel_lists_filters_and_is_worked_by_keys(page: Any) -> None:
     assert papers(page)[:4] == ["tiny/good", "tiny/hostile", "tiny/miss", "tiny/slow"]
+    marks = f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"] .jp-reclaim-Mark.jp-mod-near_miss'
+    page.wait_for_selector(marks, timeout=60_000)  # papers are there before their attempts have been listed
+    assert page.locator(marks).count() == 1
     header = page.inner_text(f"{PANEL} .jp-mod-header >> nth=0")
     assert "TINY" in header.upper() and "1 / 3" in header
-    marks = f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"] .jp-reclaim-Mark.jp-mod-near_miss'
-    assert page.locator(marks).count() == 1
     shot(page, "panel")
 
     page.fill(f"{PANEL} input[type=search]", "near miss")
