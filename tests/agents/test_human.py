@@ -328,7 +328,9 @@ def test_names_are_completed_and_inspected_without_record_and_charge(sitting: Si
         before = float(tab.run(charged)[1])
         events = len(list(read_events(sitting.folder.stream)))
 
-        reply = tab.reply(tab.client.complete("slow_thi"))
+        # The kernel's first completion loads what completes; on a busy machine that may take longer than a look-up may.
+        replies = (tab.reply(tab.client.complete("slow_thi")) for _ in range(8))
+        reply = next(reply for reply in replies if reply["matches"])
         assert reply["matches"] == ["slow_thing"] and (reply["cursor_start"], reply["cursor_end"]) == (0, 8)
         assert "first_answer" in " ".join(tab.reply(tab.client.complete("slow_thing."))["matches"])
         reply = tab.reply(tab.client.inspect("slow_thing"))
