@@ -213,7 +213,9 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     """
     again = rows["again"]
     places = [made[0] if len(made) == 1 else max(made, key=again.__getitem__) for made in makings]
-    of, fact = ({name: [values[i] for i in places] for name, values in all_of.items()} for all_of in (rows, facts))
+    of, fact = (
+        {name: list(map(values.__getitem__, places)) for name, values in all_of.items()} for all_of in (rows, facts)
+    )
     verdict = [chosen.get(path) for path in of["path"]]
     found: Columns = {"attempt": of["path"], **{name: of[name] for name in _OF_ROW}}
     found |= {name: fact[name] for name in _OF_FACTS}
