@@ -142,7 +142,8 @@ def load_runs(
         RecordError: when there is no such folder.
     """
     path = Path(path)
-    rows, tables = Index(path).read(FACTS_TABLE, VERDICTS_TABLE)
+    index = Index(path)
+    rows, tables = index.read(FACTS_TABLE, VERDICTS_TABLE)
     known = {line[0]: line for line in tables["facts"]}
     facts = _by_column([known.get(one, _NO_FACTS) for one in rows["path"]], FACTS)
     verdicts = tables["verdicts"]
@@ -178,7 +179,7 @@ def load_runs(
                 *(f"{one}: {why}" for one, why in _zip(rows["path"], rows["problem"]) if why),
             ]
         ),
-        lambda attempt: _read_cells(path, seen) if attempt is None else _read_cells_of(path, attempt, seen),
+        lambda attempt: _read_cells(index, seen) if attempt is None else _read_cells_of(path, attempt, seen),
         lambda: _read_cards(path, rows, facts),
     )
 
@@ -288,11 +289,9 @@ def _verdict_frame(lines: list[tuple[Any, ...]], chosen: dict[str, tuple[Any, ..
 
 
 @uncollected()
-def _read_cells(path: Path, seen: set[str]) -> pd.DataFrame:
-    _, tables = Index(path).read(CELLS_TABLE)
-    return columns.typed_columns(
-        _by_column([line for line in tables["cells"] if line[0] in seen], CELLS), columns.CELLS
-    )
+def _read_cells(index: Index, seen: set[str]) -> pd.DataFrame:
+    lines = [line for line in index.further(CELLS_TABLE) if line[0] in seen]
+    return columns.typed_columns(_by_column(lines, CELLS), columns.CELLS)
 
 
 def _read_cells_of(path: Path, attempt: str, seen: set[str]) -> pd.DataFrame:

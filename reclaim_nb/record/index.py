@@ -165,6 +165,7 @@ class Index:
     def __init__(self, runs: Path | str) -> None:
         self.runs = Path(runs)
         self.reread = 0
+        self._stamps: dict[str, Stamp] = {}
 
     @property
     def path(self) -> Path:
@@ -205,7 +206,7 @@ class Index:
         """Return the columns of every attempt with its state last, in order of its path, and further tables."""
         if not self.runs.is_dir():
             raise RecordError(f"{self.runs}: no such folder; attempts are made by `reclaim run` and `reclaim demo`")
-        stamps = dict(read_stamps(self.runs))
+        stamps = self._stamps = dict(read_stamps(self.runs))
 
         def work(database: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], dict[str, list[tuple[Any, ...]]]]:
             lines = self._refresh(database, stamps)
@@ -213,6 +214,10 @@ class Index:
 
         lines, derived = self._cached(work)
         return sorted((*line, self._state(line)) for line in lines), derived
+
+    def further(self, table: Derived) -> list[tuple[Any, ...]]:
+        """Return the rows of one more table at the last look's attempts, without looking at the folder again."""
+        return self._cached(lambda database: self._derive(database, table, self._stamps))
 
     def _derive(self, database: sqlite3.Connection, table: Derived, stamps: dict[str, Stamp]) -> list[tuple[Any, ...]]:
         _make_table(database, table)
