@@ -26,7 +26,7 @@ def first(runs: Path) -> dict[str, float]:
 
 
 def load(runs: Path) -> dict[str, float]:
-    """Load twice, in a new process (the bar) and in one that is warm; and without cells, which are read when asked for."""
+    """Load twice, in a new process (the bar) and in one that is warm; and without cells, which are read when asked."""
     from reclaim_nb.analysis.frames import load_runs
 
     found = {"load": _timed(lambda: _load(runs)), "load warm": _timed(lambda: _load(runs))}
