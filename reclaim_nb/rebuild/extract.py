@@ -7,7 +7,7 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -228,12 +228,12 @@ class Reader:
         file = folder.file(paper, f"said.{number}")
         kept = read_json(file)
         if kept is None or kept["key"] != key:
-            kept = self._wait(self._ask(key, title, text, places(reading)))
+            kept = self._wait(lambda: self._ask(key, title, text, places(reading)))
             folder.put(file, kept)
         return Extraction.model_validate(kept["taken"]) if kept["taken"] is not None else None
 
-    def _wait(self, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-        return self._thread.submit(self._loop.run, work).result()
+    def _wait(self, work: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> dict[str, Any]:
+        return self._thread.submit(lambda: self._loop.run(work())).result()
 
     async def _ask(self, key: str, title: str, text: str, there: dict[str, str]) -> dict[str, Any]:
         conversation = Conversation(self._redactor)

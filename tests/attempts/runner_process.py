@@ -11,11 +11,18 @@ from pathlib import Path
 from attempt_helpers import Cells, script, tiny_paper, wait_for
 
 CODE = """
-import json, sys
+import json, os, signal, sys
 from pathlib import Path
 from attempt_helpers import prepared
 from reclaim_nb.attempts.runner import run_attempt
+from reclaim_nb.record.stream import StreamWriter
 folder, kernel, cells, how = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), json.loads(sys.argv[4])
+mark, write = sys.argv[5].encode(), StreamWriter._write
+def write_and_freeze(self, data):
+    write(self, data)
+    if mark and mark in data:
+        os.kill(os.getpid(), signal.SIGSTOP)
+StreamWriter._write = write_and_freeze
 made = prepared(folder, cells, kernel, **how)
 print(made.folder.path, made.spec.id, flush=True)
 finished = run_attempt(made)
@@ -26,17 +33,20 @@ print(finished.reason, finished.detail, flush=True)
 class RunnerProcess:
     """A runner of one attempt at the tiny paper.
 
+    Args:
+        freezes: the runner stops itself once it has written an event with this text, so that a kill meets it there.
+
     Attributes:
         path: the attempt folder.
         attempt: id of the attempt.
     """
 
-    def __init__(self, folder: Path, cells: Cells, kernel: str, **how: object) -> None:
+    def __init__(self, folder: Path, cells: Cells, kernel: str, freezes: str = "", **how: object) -> None:
         import json
 
         tiny_paper(folder)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CODE, str(folder), kernel, json.dumps(dict(cells)), json.dumps(how)],
+            [sys.executable, "-c", CODE, str(folder), kernel, json.dumps(dict(cells)), json.dumps(how), freezes],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -39,16 +39,21 @@ class TestKilled:
         assert result.text("sleeps").startswith("begun\n")
 
     def test_while_the_agent_thinks(self, kernel: str, tmp_path: Path) -> None:
-        runner = RunnerProcess(tmp_path, {"sets": "x = 41", "thinks": "y = 1", "uses": "print(x + 1)"}, kernel)
+        cells, thinks = {"sets": "x = 41", "uses": "print(x + 1)"}, {"thinks": {"uses": 3.0}}
+        runner = RunnerProcess(tmp_path, cells, kernel, script_options=thinks)
         runner.wait('"cell_end"', 2)
-        result = resumed(runner, runner.kill())
+        before = runner.kill()
+        result = resumed(runner, before)
+        assert before.count(b'"kind":"execute"') == 2, "the agent was thinking when its runner was killed"
         assert (result.reason, result.text("uses")) == ("agent_stopped", "42\n")
 
     @pytest.mark.parametrize("mark", ['"kind":"attempt"', '"kind":"runner"', '"kind":"cell"', '"kind":"execute"'])
     def test_before_anything_has_run(self, kernel: str, tmp_path: Path, mark: str) -> None:
-        runner = RunnerProcess(tmp_path, {"one": "print('one')", "two": "print('two')"}, kernel)
+        runner = RunnerProcess(tmp_path, {"one": "print('one')", "two": "print('two')"}, kernel, freezes=mark)
         runner.wait(mark)
-        result = resumed(runner, runner.kill())
+        before = runner.kill()
+        result = resumed(runner, before)
+        assert before.count(b'"kind":"execute"') <= 1, "no cell of the agent had run when its runner was killed"
         assert result.reason == "agent_stopped"
         assert result.text("two") == "two\n"
 
@@ -224,11 +229,11 @@ class TestEnding:
     def test_killed_while_it_ended(self, kernel: str, tmp_path: Path, stage: str) -> None:
         """Whatever a runner had decided stands, and what it had left open is closed."""
         hangs = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
-        runner = RunnerProcess(tmp_path, {"one": "1", "hangs": hangs}, kernel, wall_clock_seconds=2.0)
-        runner.wait('"which":"wall_clock"' if stage == "limit" else '"cell":"reclaim-end"')
+        mark = '"which":"wall_clock"' if stage == "limit" else '"cell":"reclaim-end"'
+        runner = RunnerProcess(tmp_path, {"one": "1", "hangs": hangs}, kernel, mark, wall_clock_seconds=2.0)
+        runner.wait(mark)
         before = runner.kill()
-        if b'"kind":"end"' in before:
-            pytest.skip("the runner was quicker than the kill")
+        assert b'"kind":"end"' not in before
         result = checked(resume_attempt(runner.path))
         assert result.folder.stream.read_bytes().startswith(before)
         assert result.reason == "wall_clock"
