@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from reclaim_nb.analysis.outcomes import CAUSES, OUTCOMES, STANDINGS, TIERS
+
+_AS_RECORDED = len("2026-01-01T00:00:00.000000Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,21 +185,41 @@ def typed_columns(values: Mapping[str, list[Any]], columns: Mapping[str, Column]
 
 
 def series(values: list[Any], dtype: str) -> pd.Series[Any]:
-    """Return values as a column of one of the dtypes above; words that are not ours become missing."""
+    """Return values as a column of one of the dtypes above; words that are not ours, and what is no number or no whole
+    number where one is due, become missing."""
     if dtype in _CATEGORIES:
         return pd.Series(pd.Categorical(values, categories=list(_CATEGORIES[dtype]), ordered=True))
     if dtype.startswith("datetime64"):
         return _times(values)
     if dtype in ("Float64", "Int64"):
-        numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
-        return numbers.astype("Float64").astype("Int64") if dtype == "Int64" else numbers.astype("Float64")
+        return _numbers(values, whole=dtype == "Int64")
     if dtype == "boolean":  # the index holds them as numbers
         return pd.Series([None if value is None or value is pd.NA else bool(value) for value in values], dtype=dtype)
     return pd.Series(values, dtype=dtype)
 
 
+def _numbers(values: list[Any], whole: bool) -> pd.Series[Any]:
+    try:
+        found = np.array(values, dtype=np.float64)  # a missing one becomes NaN; several times quicker than pandas
+    except (TypeError, ValueError):
+        found = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    missing = np.isnan(found)
+    if not whole:
+        return pd.Series(pd.arrays.FloatingArray(found, missing))
+    missing |= np.abs(found) >= 2.0**63
+    found[missing] = 0
+    missing |= found != np.trunc(found)
+    return pd.Series(pd.arrays.IntegerArray(found.astype(np.int64), missing))
+
+
 def _times(values: list[Any]) -> pd.Series[Any]:
     """Return times, as recorded text or as nanoseconds, as a column; what is no time becomes missing."""
+    if all(value is None or (type(value) is str and len(value) == _AS_RECORDED and value[-1] == "Z") for value in values):
+        try:  # several times quicker than pandas
+            found = np.array(["NaT" if value is None else value[:-1] for value in values], dtype="datetime64[ns]")
+            return pd.Series(pd.DatetimeIndex(found, tz="UTC"))
+        except ValueError:
+            pass
     texts = pd.Series(values, dtype=object)
     form = None if any(isinstance(value, int) for value in values) else "ISO8601"
     times = pd.to_datetime(texts, utc=True, errors="coerce", format=form)

@@ -37,6 +37,7 @@ _OF_FACTS = (
 _OF_CARD = ("suite", "paper", "card_sha256", "card_path", "frozen")
 _OF_VERDICT = ("outcome", "cause", "contributing", "value", "grader", "flags", "score", "mode")
 _NO_FACTS = (None,) * (1 + len(FACTS))
+_NO_VERDICT = (None,) * (1 + len(VERDICTS))
 
 Columns = dict[str, list[Any]]
 
@@ -217,14 +218,11 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     of, fact = (
         {name: list(map(values.__getitem__, places)) for name, values in all_of.items()} for all_of in (rows, facts)
     )
-    verdict = [chosen.get(path) for path in of["path"]]
+    verdict = _by_column([chosen.get(path, _NO_VERDICT) for path in of["path"]], VERDICTS)
     found: Columns = {"attempt": of["path"], **{name: of[name] for name in _OF_ROW}}
     found |= {name: fact[name] for name in _OF_FACTS}
-    for name in _OF_VERDICT:
-        place = 1 + VERDICTS.index(name)
-        found[name] = [None if one is None else one[place] for one in verdict]
+    found |= {name: verdict[name] for name in _OF_VERDICT}
     found["departed"] = _departed([{**of, **fact}[name] for name in _OF_CARD])
-    report = 1 + VERDICTS.index("self_report")
     fault = [reason in ENDINGS and not ENDINGS[reason].counts for reason in rows["reason"]]
     spent, budget, need = (
         list(map(_number, values)) for values in (of["spent_hours"], of["budget_hours"], found["need_hours"])
@@ -242,8 +240,8 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
         "of_budget": list(map(_share, spent, budget)),
         "of_need": list(map(_share, spent, need)),
         "self_report": [
-            claim if not elsewhere else None if given is None else given[report]
-            for claim, elsewhere, given in _zip(fact["claim"], imported, verdict)
+            report if elsewhere else claim
+            for claim, elsewhere, report in _zip(fact["claim"], imported, verdict["self_report"])
         ],
         "kernel": [kernel or None for kernel in of["kernel"]],
         "unsandboxed": [None if elsewhere else flag for elsewhere, flag in _zip(imported, of["unsandboxed"])],
