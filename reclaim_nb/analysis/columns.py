@@ -212,9 +212,13 @@ def _numbers(values: list[Any], whole: bool) -> pd.Series[Any]:
     return pd.Series(pd.arrays.IntegerArray(found.astype(np.int64), missing))
 
 
+def _is_as_recorded(value: Any) -> bool:
+    return type(value) is str and len(value) == _AS_RECORDED and value[-1] == "Z"
+
+
 def _times(values: list[Any]) -> pd.Series[Any]:
     """Return times, as recorded text or as nanoseconds, as a column; what is no time becomes missing."""
-    if all(value is None or (type(value) is str and len(value) == _AS_RECORDED and value[-1] == "Z") for value in values):
+    if all(value is None or _is_as_recorded(value) for value in values):
         try:  # several times quicker than pandas
             found = np.array(["NaT" if value is None else value[:-1] for value in values], dtype="datetime64[ns]")
             return pd.Series(pd.DatetimeIndex(found, tz="UTC"))
