@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any, get_type_hints
 
 from nbformat import NotebookNode, from_dict
 from papermill.engines import Engine
 
+from reclaim_nb.attempts.gpus import given
 from reclaim_nb.attempts.prepare import Request, prepare
 from reclaim_nb.attempts.runner import Observer, run_attempt
 from reclaim_nb.errors import AttemptError
@@ -41,6 +43,7 @@ class ReclaimEngine(Engine):
         log_output: bool = False,
         autosave_cell_every: int = 30,
         observer: Observer | None = None,
+        gpus: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> NotebookNode:
         """Run an attempt and return its notebook.
@@ -55,6 +58,8 @@ class ReclaimEngine(Engine):
             output_path, progress_bar, log_output, autosave_cell_every, kwargs: papermill's; the session saves the
                 attempt's own notebook after every cell and needs none of them.
             observer: called after every change, for live views.
+            gpus: ids of the GPUs to choose from; default: all of this machine. Those chosen are held while the attempt
+                is at work here, so that no other on this machine is given them.
 
         Raises:
             ReclaimError: when the attempt cannot begin.
@@ -64,9 +69,10 @@ class ReclaimEngine(Engine):
             chosen = kernel_name.removeprefix("reclaim-")
             if nb.metadata.get("kernelspec", {}).get("name") != kernel_name or chosen == "docker":
                 parameters["kernel"] = chosen
-        prepared = prepare(request_from(parameters), json.loads(json.dumps(nb)))
-        logger.info("Attempt: %s", prepared.folder.path)
-        finished = run_attempt(prepared, observer)
+        with given(request_from(parameters), gpus) as request:
+            prepared = prepare(request, json.loads(json.dumps(nb)))
+            logger.info("Attempt: %s", prepared.folder.path)
+            finished = run_attempt(prepared, observer)
         logger.info("Ended: %s", finished.reason)
         result = from_dict(finished.notebook)
         for cell in result.cells:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reclaim_nb.attempts.agent import Agent, make_agent
+from reclaim_nb.attempts.gpus import Wanted, gpus_of, holding
 from reclaim_nb.attempts.prepare import Prepared, card_json, paper_text, release_folder
 from reclaim_nb.attempts.reasons import EndReason
 from reclaim_nb.attempts.recorder import Recorder
@@ -26,7 +27,7 @@ from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.record.clock import SystemClock
 from reclaim_nb.record.events import SCHEMA
 from reclaim_nb.record.files import remove_parts
-from reclaim_nb.record.folder import AttemptFolder, Lock, open_folder
+from reclaim_nb.record.folder import AttemptFolder, Lock, is_held, open_folder
 from reclaim_nb.record.payloads import WORDS, Policy
 from reclaim_nb.record.reader import last_event
 from reclaim_nb.record.workspace import settle_workspace
@@ -61,13 +62,19 @@ def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finish
     """Go on with an attempt whose runner died.
 
     The kernel is taken over with its variables, the interrupted cell is marked, and the agent goes on. When the kernel
-    is gone the attempt ends as ``infrastructure_error``. An attempt that has ended is only rendered again.
+    is gone the attempt ends as ``infrastructure_error``. An attempt that has ended is only rendered again. Its GPUs are
+    held meanwhile; when others hold them it waits.
 
     Raises:
         AttemptError: when a live runner is at work on it, or its card has changed.
         RecordError: when its stream is broken.
     """
-    return run_to_end(_resume(open_folder(path), observer))
+    folder = open_folder(path)
+    last = last_event(folder.stream)
+    at_rest = is_held(folder) or (last is not None and last.kind == "end")  # neither is kept waiting for a GPU
+    ids = () if at_rest else gpus_of(folder)
+    with holding(Wanted(len(ids), ids)):
+        return run_to_end(_resume(folder, observer))
 
 
 async def _run(prepared: Prepared, observer: Observer | None) -> Finished:

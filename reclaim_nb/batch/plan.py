@@ -104,9 +104,9 @@ class Declared:
         parts = (safe_name(request.batch), safe_name(self.suite), safe_name(self.paper), safe_name(self.label))
         return AttemptFolder(Path(request.runs).joinpath(*parts, repeat_name(request.repeat or 1, again)))
 
-    def made_again(self, again: int, gpus: tuple[str, ...] = ()) -> Request:
-        """Return the request for another making, with the GPUs that it was given."""
-        return dataclasses.replace(self.request, again=again, gpus=",".join(gpus) or self.request.gpus)
+    def made_again(self, again: int) -> Request:
+        """Return the request for another making."""
+        return dataclasses.replace(self.request, again=again)
 
     def to_json(self) -> str:
         """Return it as text, for another process."""

@@ -22,8 +22,8 @@ from types import ModuleType
 
 import psutil
 
+from reclaim_nb.attempts.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.attempts.prepare import Request
-from reclaim_nb.batch.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle

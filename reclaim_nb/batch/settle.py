@@ -15,12 +15,11 @@ from typing import Any
 
 from reclaim_nb.attempts.reasons import ENDINGS, EndReason
 from reclaim_nb.attempts.runner import resume_attempt
-from reclaim_nb.batch.gpus import Wanted, holding, wanted
 from reclaim_nb.batch.plan import Declared
 from reclaim_nb.data import data_folder
 from reclaim_nb.errors import AttemptError, AttemptExists, RecordError
 from reclaim_nb.record.folder import AttemptFolder, is_held
-from reclaim_nb.record.reader import first_event, last_event
+from reclaim_nb.record.reader import last_event
 
 WAIT_SECONDS = 0.5
 
@@ -85,12 +84,10 @@ def _end(folder: AttemptFolder) -> dict[str, Any] | None:
 def settle(declared: Declared, retries: int, gpus: Sequence[str] | None = None) -> Settled:
     """Bring one declared attempt to its final result.
 
-    GPUs are held for as long as it is at work here, so that nothing else on this machine is given them.
-
     Args:
         declared: the attempt.
         retries: how often it is made again after a fault that is not the agent's.
-        gpus: ids it may choose from; default: all of this machine.
+        gpus: ids of the GPUs it may choose from; default: all of this machine.
 
     Returns:
         How it stands; not final when this process was told to stop.
@@ -113,14 +110,9 @@ def settle(declared: Declared, retries: int, gpus: Sequence[str] | None = None) 
 
 
 def _make(declared: Declared, again: int, gpus: Sequence[str] | None) -> EndReason | None:
-    with holding(wanted(declared.request.gpus, declared.device), gpus) as ids:
-        return _execute(declared, again, ids)
-
-
-def _execute(declared: Declared, again: int, gpus: tuple[str, ...]) -> EndReason | None:
     import papermill
 
-    request = declared.made_again(again, gpus)
+    request = declared.made_again(again)
     parameters = {name: value for name, value in vars_of(request).items() if value not in (None, "", {}, ())}
     try:
         notebook = papermill.execute_notebook(
@@ -130,6 +122,7 @@ def _execute(declared: Declared, again: int, gpus: tuple[str, ...]) -> EndReason
             engine_name="reclaim",
             progress_bar=False,
             log_output=False,
+            gpus=gpus,
         )
     except AttemptExists:
         return None  # another process began it in this very moment
@@ -142,19 +135,9 @@ def vars_of(request: object) -> dict[str, object]:
     return values | {name: ",".join(values[name]) for name in ("conditions", "allow")}
 
 
-def gpus_of(folder: AttemptFolder) -> tuple[str, ...]:
-    """Return the GPUs that an attempt was begun with."""
-    try:
-        return tuple(first_event(folder.stream).data["spec"]["kernel"].get("gpus") or ())
-    except (RecordError, KeyError, TypeError, AttributeError):
-        return ()
-
-
 def _go_on(folder: AttemptFolder) -> EndReason | None:
-    ids = gpus_of(folder)
     try:
-        with holding(Wanted(len(ids), ids)):
-            return resume_attempt(folder.path).reason
+        return resume_attempt(folder.path).reason
     except RecordError:
         if is_held(folder) or end_reason(folder) is not None:
             return None

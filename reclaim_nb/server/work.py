@@ -35,20 +35,22 @@ def main() -> int:
 
 def _run(task: dict[str, Any]) -> None:
     from reclaim_nb.attempts.agent import make_agent
+    from reclaim_nb.attempts.gpus import given
     from reclaim_nb.attempts.prepare import Request, prepare
     from reclaim_nb.attempts.runner import run_attempt
     from reclaim_nb.attempts.spec import AgentSpec
     from reclaim_nb.papers.suite import find_paper
 
-    given = task["request"]
-    request = Request(**{**given, "conditions": tuple(given["conditions"])})
+    asked = task["request"]
+    request = Request(**{**asked, "conditions": tuple(asked["conditions"])})
     # What the agent refuses is refused before there is a folder.
     make_agent(AgentSpec(name=request.agent, model=request.model, options=request.options), find_paper(request.paper))
-    prepared = prepare(request)
-    _log_into(prepared.folder.path)
-    taken = _once(prepared.folder)  # with the first of its record: before that nobody can be shown anything
-    finished = run_attempt(prepared, taken)
-    taken(None)
+    with given(request, waits=False) as request:  # whoever asked waits for an answer
+        prepared = prepare(request)
+        _log_into(prepared.folder.path)
+        taken = _once(prepared.folder)  # with the first of its record: before that nobody can be shown anything
+        finished = run_attempt(prepared, taken)
+        taken(None)
     if task["grade"]:
         _grade_if_due(finished.folder.path)
 

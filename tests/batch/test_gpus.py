@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from batch_helpers import output_of, quick_plan, start_pool, wait_until
 
-from reclaim_nb.batch.gpus import LOCKS, Wanted, free, holding, take, wanted
-from reclaim_nb.batch.settle import gpus_of
+from reclaim_nb.attempts.gpus import LOCKS, Wanted, free, given, gpus_of, holding, take, wanted
+from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.index import Index
 
@@ -23,7 +24,7 @@ IDS = ("GPU-a", "GPU-b", "GPU-c")
 
 HOLD = """
 import sys
-from reclaim_nb.batch.gpus import take
+from reclaim_nb.attempts.gpus import take
 held = take(sys.argv[2].split(","), int(sys.argv[1]))
 print(",".join(held.ids) if held else "none", flush=True)
 sys.stdin.read()
@@ -144,3 +145,29 @@ def test_a_pool_gives_each_attempt_a_gpu_that_no_other_has(driver: None, tmp_pat
     assert {one for _, _, (one,) in had} <= {"GPU-0000-0", "GPU-0000-1"}
     for (_, ended, first), (began, _, second) in combinations(had, 2):
         assert first != second or ended <= began, had
+
+
+def test_one_attempt_by_itself_is_given_a_gpu_that_a_batch_does_not_hold(driver: None, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "reclaim_nb.cli", "run", "small/iforest-breastw", "--agent", "constant"]
+    command += ["--kernel", "local", "--gpus", "count=1", "--runs", str(tmp_path / "runs"), "--json"]
+    with holder(1, ("GPU-0000-0",)):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode in (0, 1), done.stderr
+    (row,) = Index(tmp_path / "runs").rows()
+    assert (row.reason, gpus_of(AttemptFolder(tmp_path / "runs" / row.path))) == ("submitted", ("GPU-0000-1",))
+    assert free(("GPU-0000-0", "GPU-0000-1")) == ("GPU-0000-0", "GPU-0000-1")
+
+
+def test_who_does_not_wait_is_told_that_others_hold_them() -> None:
+    paper = "small/iforest-breastw"
+    with given(Request(paper=paper, gpus="GPU-a"), waits=False) as first:
+        assert first.gpus == "GPU-a"
+        with (
+            pytest.raises(AttemptError, match="GPUs GPU-a are wanted, and other attempts on this machine hold"),
+            given(Request(paper=paper, gpus="GPU-a"), waits=False),
+        ):
+            pass
+        with given(Request(paper=paper, gpus="count=2"), IDS, waits=False) as second:
+            assert second.gpus == "GPU-b,GPU-c"
+    with given(Request(paper=paper), IDS) as none:
+        assert none.gpus == ""  # a card of the processor takes none

@@ -49,13 +49,13 @@ class Broken(io.StringIO):
 
 
 def test_the_panel_shows_paper_agent_time_budget_turns_cell_and_output() -> None:
-    text = drawn(SEEN)
+    text = " ".join(drawn(SEEN).split())  # how wide a column is drawn differs between versions of rich
     for part in (
         "small/toy | tier run | agent replay | kernel docker",
-        "1:15   turns 4 of 500   cell runs 12 s",
+        "1:15 turns 4 of 500 cell runs 12 s",
         "0.0125 of 0.05 CPU-hours (25%)",
-        "cell    train(model)",
-        "output  epoch 3",
+        "cell train(model)",
+        "output epoch 3",
     ):
         assert part in text
     assert "ending: wall_clock" in drawn(replace(SEEN, over="wall_clock"))

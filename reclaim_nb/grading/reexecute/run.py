@@ -13,6 +13,7 @@ from typing import Any
 
 from reclaim_nb.agents.replay import ORIGIN
 from reclaim_nb.attempts.agent import make_agent
+from reclaim_nb.attempts.gpus import Wanted, holding
 from reclaim_nb.attempts.prepare import KernelKind, Prepared, Request, kernel_facts
 from reclaim_nb.attempts.runner import run_attempt
 from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec
@@ -212,7 +213,9 @@ class _Again:
             }
         )
         self.kernel_name = spec.kernel.name
-        finished = run_attempt(Prepared(folder, spec, self.card, make_agent(spec.agent, self.card), []))
+        gpus = tuple(spec.kernel.gpus)
+        with holding(Wanted(len(gpus), gpus)):
+            finished = run_attempt(Prepared(folder, spec, self.card, make_agent(spec.agent, self.card), []))
         evidence, _, _ = read_evidence(folder, self.seen.card)
         return self._read(folder, evidence, finished.detail, point, seed)
 

@@ -1,26 +1,33 @@
 """GPUs of this machine, handed out to one attempt at a time.
 
-Who has one holds a lock on a file of its id in a folder that all batches of the machine share. The system frees the
+Who has one holds a lock on a file of its id in a folder that all attempts of the machine share. The system frees the
 lock when that process ends, however it ends, so nothing is ever leaked; nobody has to be alive to hand the GPU back.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reclaim_nb.errors import KernelError
-from reclaim_nb.record.folder import safe_name
+from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.errors import AttemptError, KernelError, RecordError
+from reclaim_nb.papers.suite import find_paper
+from reclaim_nb.record.folder import AttemptFolder, safe_name
+from reclaim_nb.record.reader import first_event
 
 LOCKS = "RECLAIM_GPU_LOCKS"
 """Environment variable that names another folder for the lock files."""
 _FOLDER = Path("/tmp/reclaim-gpus")
 WAIT_SECONDS = 0.5
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,27 +117,63 @@ def free(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def holding(want: Wanted, pool: Sequence[str] | None = None) -> Iterator[tuple[str, ...]]:
-    """Hold what an attempt takes while it runs, waiting until it is free.
+def given(request: Request, pool: Sequence[str] | None = None, *, waits: bool = True) -> Iterator[Request]:
+    """Hold the GPUs that an attempt takes, and yield its request with their ids.
+
+    Args:
+        request: what is asked for; a card whose device is gpu takes one without being asked.
+        pool, waits: see :func:`holding`.
+
+    Raises:
+        CardError: when the paper is not found or its card is broken.
+        AttemptError: when they are not free and nobody waits.
+    """
+    device = find_paper(request.paper).card.device
+    with holding(wanted(request.gpus, device), pool, waits=waits) as ids:
+        yield dataclasses.replace(request, gpus=",".join(ids)) if ids else request
+
+
+@contextlib.contextmanager
+def holding(want: Wanted, pool: Sequence[str] | None = None, *, waits: bool = True) -> Iterator[tuple[str, ...]]:
+    """Hold what an attempt takes while it runs.
 
     Args:
         want: what it takes.
         pool: ids to choose from; default: all GPUs of the machine.
+        waits: until they are free.
 
     Yields:
         the ids; none where none are wanted, or where the machine does not know enough of them, which whoever begins
         the attempt then says.
+
+    Raises:
+        AttemptError: when they are not free and nobody waits.
     """
     ids = same_ids(want.ids) if want.ids else tuple(pool if pool is not None else machine_gpus() if want.number else ())
     if not want.number or len(ids) < want.number:
         yield ()
         return
-    while (held := take(ids, want.number)) is None:
+    if (held := take(ids, want.number)) is None:
+        which = f"GPUs {', '.join(want.ids)} are" if want.ids else f"{want.number} of {len(ids)} GPUs are"
+        busy = f"{which} wanted, and other attempts on this machine hold them"
+        if not waits:
+            raise AttemptError(f"{busy}; begin it when one of those has ended, or put it into a batch, which waits")
+        logger.warning("waiting: %s", busy)
+    while held is None:
         time.sleep(WAIT_SECONDS)
+        held = take(ids, want.number)
     try:
         yield held.ids
     finally:
         held.release()
+
+
+def gpus_of(folder: AttemptFolder) -> tuple[str, ...]:
+    """Return the GPUs that an attempt was begun with."""
+    try:
+        return tuple(first_event(folder.stream).data["spec"]["kernel"].get("gpus") or ())
+    except (RecordError, KeyError, TypeError, AttributeError):
+        return ()
 
 
 def _locked(identity: str) -> int | None:
@@ -159,5 +202,5 @@ def _folder() -> Path:
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(PermissionError):
-            folder.chmod(0o1777)  # for every user's batches
+            folder.chmod(0o1777)  # for every user's attempts
     return folder
