@@ -7,6 +7,9 @@ from pathlib import Path
 
 from reclaim_nb.attempts.session import Session
 
+HEEDED = {"grace_seconds": 20.0}
+"""Limits where a cell is to heed the interrupt, however long a busy machine takes to bring it."""
+
 AGES = 100_000.0
 """Longer than any limit of these tests, seconds."""
 

@@ -39,6 +39,9 @@ print(finished.reason, finished.detail, flush=True)
 
 RESUME = "resume_attempt(sys.argv[3])"
 
+BEGUN = '"text":"begun'
+"""What the stream holds once a cell that prints it has begun."""
+
 
 class RunnerProcess:
     """A runner of one attempt at the tiny paper.

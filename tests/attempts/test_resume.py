@@ -10,17 +10,14 @@ from pathlib import Path
 
 import pytest
 from attempt_helpers import Result, checked, containers_of, processes_of, run, traces_of, wait_for
-from in_step import let_go, until_let_go
-from runner_process import RunnerProcess
+from in_step import HEEDED, let_go, until_let_go
+from runner_process import BEGUN, RunnerProcess
 
 from reclaim_nb.attempts.runner import resume_attempt
 from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.kernels.leftovers import find_leftovers
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.verify import verify_record
-
-BEGUN = '"text":"begun'
-"""The event with which a cell that prints it has begun."""
 
 
 def resumed(runner: RunnerProcess, before: bytes) -> Result:
@@ -125,7 +122,7 @@ class TestKilled:
 
     def test_a_cell_limit_is_kept_and_heeded(self, kernel: str, tmp_path: Path) -> None:
         cells = {"sleeps": "print('begun')\nwhile True: pass", "after": "print('after')"}
-        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN, cell_seconds=3.0, limits={"grace_seconds": 20.0})
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN, cell_seconds=3.0, limits=HEEDED)
         runner.wait_frozen()
         result = resumed(runner, runner.kill())
         assert result.reason == "agent_stopped"
