@@ -11,10 +11,15 @@ import functools
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
 from model_server import model_server  # noqa: F401 - a fixture for all folders
 
 from reclaim_nb.errors import KernelError
 from reclaim_nb.kernels.images import ImageInfo, build_image, engine_problem
+
+# How long an example takes says how busy the machine is, and nothing about what is tested.
+settings.register_profile("any-speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-speed")
 
 _engine_problem = functools.cache(engine_problem)
 

@@ -28,14 +28,13 @@ from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
-from reclaim_nb.record.folder import safe_name, write_json
+from reclaim_nb.record.folder import safe_name, take_lock, write_json
 from reclaim_nb.record.index import spend_so_far
 
 PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
 LOCK = ".pool.lock"
 """File of a batch's folder that its pool holds locked, with its pid."""
-_TRIES = 4
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -252,7 +251,7 @@ def _without_main() -> Iterator[None]:
 def only_pool(folder: Path) -> Iterator[None]:
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        _take_lock(handle)
+        take_lock(handle)
         os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
         yield
@@ -261,18 +260,6 @@ def only_pool(folder: Path) -> Iterator[None]:
         raise AttemptError(f"{folder}: a pool is at work on this batch (pid {pid})") from None
     finally:
         os.close(handle)
-
-
-def _take_lock(handle: int) -> None:
-    """Take the lock of a batch; whoever only looks whether it is taken holds it for a moment."""
-    for tries_left in range(_TRIES, -1, -1):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if not tries_left:
-                raise
-            time.sleep(0.05)
 
 
 def pool_at_work(folder: Path) -> int | None:

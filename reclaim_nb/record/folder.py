@@ -16,8 +16,8 @@ from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.payloads import PayloadStore, Policy
 
 RUNNER_LOCK = ".lock"
-LOOKING_SECONDS = 0.2
-"""How long a runner that wants an attempt waits for processes that only look at its lock."""
+LOOKING_SECONDS = 10.0
+"""How long whoever wants a lock waits at most for processes that only look at it."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Lock:
         """
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            _lock_soon(handle)
+            take_lock(handle)
         except BlockingIOError:
             owner = os.read(handle, 200).decode("utf-8", "replace").strip()
             os.close(handle)
@@ -160,8 +160,17 @@ class Lock:
             self._file = None
 
 
-def _lock_soon(handle: int) -> None:
-    """Take a lock, past those who only look whether it is held: they hold it for microseconds."""
+def take_lock(handle: int) -> None:
+    """Take the lock of an open file alone, past those who only look whether it is held.
+
+    They share it for a moment, or for as long as a busy machine lets them stand there; whoever works holds it alone.
+
+    Args:
+        handle: the open file.
+
+    Raises:
+        BlockingIOError: when somebody holds it alone.
+    """
     deadline = time.monotonic() + LOOKING_SECONDS
     while True:
         try:
@@ -170,7 +179,9 @@ def _lock_soon(handle: int) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(0.005)
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # refused at once where somebody works
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        time.sleep(0.005)
 
 
 def is_held(folder: AttemptFolder, name: str = RUNNER_LOCK) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_helpers import events, usage
+from in_step import until_let_go
 from model_endpoint import Call, Endpoint, Request, Step, call, say
 
 from reclaim_nb.attempts.runner import Finished, resume_attempt
@@ -29,13 +30,17 @@ make(Path({folder!r}), {url!r}, conditions={conditions!r})
 
 
 def run_killed_and_resumed(
-    folder: Path, endpoint: Endpoint, when: Callable[[], bool], conditions: tuple[str, ...] = ()
+    folder: Path,
+    endpoint: Endpoint,
+    when: Callable[[], bool],
+    killed: Callable[[], None],
+    conditions: tuple[str, ...] = (),
 ) -> Finished:
-    """Run an attempt in a process of its own, kill that as soon as ``when`` holds, and resume it here."""
+    """Run an attempt in a process of its own, kill that as soon as ``when`` holds, call ``killed``, resume it here."""
     text = RUN.format(helpers=str(Path(__file__).parent), folder=str(folder), url=endpoint.url, conditions=conditions)
     runner = subprocess.Popen([sys.executable, "-c", text])
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not when():
             assert runner.poll() is None, "the runner ended before it could be killed"
             assert time.monotonic() < deadline
@@ -43,20 +48,25 @@ def run_killed_and_resumed(
     finally:
         runner.kill()  # SIGKILL
         runner.wait()
+        killed()
     stream = next(folder.rglob("stream.jsonl"))
     return resume_attempt(stream.parent)
 
 
 def test_killed_while_a_cell_runs(tmp_path: Path) -> None:
-    marker = tmp_path / "running"
-    slow = f"import pathlib, time\nx = 41\npathlib.Path({str(marker)!r}).touch()\ntime.sleep(4)\nx += 1"
+    go = tmp_path / "go"
+    slow = f"x = 41\nprint('begun')\n{until_let_go(str(go))}x += 1"
+
+    def begun() -> bool:
+        return any(b'"text":"begun' in stream.read_bytes() for stream in tmp_path.rglob("stream.jsonl"))
+
     steps = [
         Step(calls=(Call("write_markdown", {"text": "first"}), Call("run_cell", {"source": slow}), Call("budget"))),
         call("run_cell", source="print('x is', x)"),
         call("submit", value="42"),
     ]
     with Endpoint(steps) as endpoint:
-        finished = run_killed_and_resumed(tmp_path / "runs", endpoint, marker.exists)
+        finished = run_killed_and_resumed(tmp_path / "runs", endpoint, begun, go.touch)
     assert finished.reason == "submitted"
     first, second, third = endpoint.requests
     assert second.body["messages"][: len(first.body["messages"])] == first.body["messages"]
@@ -71,18 +81,19 @@ def test_killed_while_a_cell_runs(tmp_path: Path) -> None:
 
 
 def test_killed_while_the_service_thinks(tmp_path: Path) -> None:
-    asked = threading.Event()
+    asked, killed = threading.Event(), threading.Event()
 
     def script(request: Request) -> Step:
         if request.number == 0:
             return call("run_cell", source="y = 7")
         if request.number == 1:
             asked.set()
-            return Step(text="too late", delay=5)
+            killed.wait(240)
+            return Step(text="too late")
         return call("run_cell", source="print(6 * y)") if len(request.outputs) == 1 else call("submit", value="42")
 
     with Endpoint(script) as endpoint:
-        finished = run_killed_and_resumed(tmp_path, endpoint, asked.is_set)
+        finished = run_killed_and_resumed(tmp_path, endpoint, asked.is_set, killed.set)
     assert finished.reason == "submitted"
     assert endpoint.requests[2].body == endpoint.requests[1].body
     assert "42" in endpoint.requests[3].outputs[-1]
@@ -91,16 +102,17 @@ def test_killed_while_the_service_thinks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("conditions", [(), ("nudge",)])
 def test_killed_after_it_was_asked(tmp_path: Path, conditions: tuple[str, ...]) -> None:
-    asked = threading.Event()
+    asked, killed = threading.Event(), threading.Event()
 
     def script(request: Request) -> Step:
         if request.number == 1:
             asked.set()
-            return Step(text="too late", delay=5)
+            killed.wait(240)
+            return Step(text="too late")
         return say("I stop.")
 
     with Endpoint(script) as endpoint:
-        finished = run_killed_and_resumed(tmp_path, endpoint, asked.is_set, conditions)
+        finished = run_killed_and_resumed(tmp_path, endpoint, asked.is_set, killed.set, conditions)
     assert finished.reason == "agent_stopped"
     assert len(endpoint.requests) == 3
     assert endpoint.requests[2].body == endpoint.requests[1].body

@@ -152,14 +152,14 @@ def test_the_page_forbids_everything_but_its_own_pictures() -> None:
 
 
 @given(st.text())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_cleaned_markup_never_runs(text: str) -> None:
     assert not harmful(clean(text))
     assert not harmful(clean(f"<p {text}>{text}</p><img {text}>"))
 
 
 @given(st.text())
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_markdown_text_shows_exactly_the_text(text: str) -> None:
     tokens = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(f"x {markdown_text(text)} x")
     assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]

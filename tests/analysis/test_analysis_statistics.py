@@ -86,7 +86,7 @@ def test_ungraded_is_counted_both_ways_and_excluded_only_over_papers() -> None:
     assert [rate(table, "papers")[name] for name in names] == [7, 4, 1, 1, 1]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.sampled_from(list(STANDINGS)), st.integers(0, 4), st.sampled_from("xy")), min_size=1, max_size=25

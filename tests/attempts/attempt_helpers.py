@@ -62,9 +62,9 @@ def tiny_paper(folder: Path, *, release: dict[str, str] | None = None, **changes
     return paper
 
 
-def script(cells: Cells, **options: Any) -> dict[str, Any]:
+def script(cells: Cells) -> dict[str, Any]:
     """Return the options of the agent ``script``."""
-    return options | {
+    return {
         "cells": [
             {"case": case, "source": cell if isinstance(cell, str) else cell[0]}
             | ({} if isinstance(cell, str) else {"timeout": cell[1]})
@@ -82,7 +82,6 @@ def prepared(
     kernel_options: dict[str, Any] | None = None,
     kernel_facts: dict[str, Any] | None = None,
     paper: Path | None = None,
-    script_options: dict[str, Any] | None = None,
     **request: Any,
 ) -> Prepared:
     """Prepare an attempt of cells, or of a function, at the tiny paper.
@@ -91,7 +90,7 @@ def prepared(
         limits, kernel_options, kernel_facts: fields of the spec that a request has no name for.
     """
     if isinstance(agent, Mapping):
-        chosen: dict[str, Any] = {"agent": "script", "options": script(agent, **(script_options or {}))}
+        chosen: dict[str, Any] = {"agent": "script", "options": script(agent)}
     else:
         name = f"function-{next(_names)}"
         script_agent.FUNCTIONS[name] = agent
@@ -241,7 +240,7 @@ def containers_of(attempt: str) -> list[str]:
     return [container["Id"][:12] for container in found]
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 120.0) -> Any:
     """Wait until a condition holds and return its value."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from attempt_helpers import Result, run
+from in_step import HEEDED, let_go, told, until_let_go
+
+from reclaim_nb.attempts.session import Session
 
 CHILDREN = '''
 import subprocess, sys, os
@@ -38,7 +41,13 @@ def alive():
 
 
 # What was printed is on its way once the socket's thread has sent it, which no flush can wait for.
-DIES = "import time\nprint('last words', flush=True); time.sleep(0.2)\n"
+DIES = "print('last words', flush=True)\n" + until_let_go()
+
+
+def once_they_are_heard(session: Session) -> None:
+    """Let the cell die, once its last words are in the record."""
+    if told('"text":"last words')(session):
+        let_go(session.recorder.folder.path)
 
 
 class TestKernelDeath:
@@ -57,7 +66,7 @@ class TestKernelDeath:
         ids=["_exit-3", "_exit-0", "kill-9", "kill-15", "segfault", "abort"],
     )
     def test_ends_the_attempt_and_says_how(self, kernel: str, tmp_path: Path, how: str, said: str) -> None:
-        result = run(tmp_path, {"before": "print('before')", "dies": DIES + how}, kernel)
+        result = run(tmp_path, {"before": "print('before')", "dies": DIES + how}, kernel, observer=once_they_are_heard)
         assert result.reason == "kernel_died"
         assert said in (result.detail or "")
         assert result.status("before") == "ok"
@@ -82,7 +91,9 @@ class TestKernelDeath:
 
     def test_dies_between_two_cells(self, kernel: str, tmp_path: Path) -> None:
         async def agent(session) -> None:  # type: ignore[no-untyped-def]
-            await session.run_cell("import threading, os\nthreading.Timer(0.2, os._exit, [9]).start()")
+            dies = "".join(f"    {line}\n" for line in (until_let_go() + "os._exit(9)").splitlines())
+            await session.run_cell(f"import threading\ndef die():\n{dies}threading.Thread(target=die).start()")
+            let_go(session.recorder.folder.path)
             while not session.over:
                 await session.write_markdown("thinking")
                 import asyncio
@@ -105,7 +116,7 @@ class TestHang:
             "children": (CHILDREN + "import time\ntime.sleep(600)", 1.5),
             "after": "print(x, alive())",
         }
-        result = run(tmp_path, cells, kernel)  # type: ignore[arg-type]
+        result = run(tmp_path, cells, kernel, limits=HEEDED)  # type: ignore[arg-type]
         assert result.reason == "agent_stopped"
         for case in ("loops", "sleeps", "children"):
             assert result.status(case) == "timeout"
@@ -131,9 +142,8 @@ class TestHang:
         assert "never" not in result.cells
 
     def test_a_cell_limit_of_the_attempt_holds_for_every_cell(self, kernel: str, tmp_path: Path) -> None:
-        result = run(
-            tmp_path, {"loops": "while True: pass", "asks more": ("while True: pass", 600.0)}, kernel, cell_seconds=0.5
-        )
+        cells = {"loops": "while True: pass", "asks more": ("while True: pass", 600.0)}
+        result = run(tmp_path, cells, kernel, cell_seconds=0.5, limits=HEEDED)
         assert [result.status(case) for case in result.cells] == ["timeout", "timeout"]
 
     def test_output_of_a_cell_after_its_time_limit_is_late(self, kernel: str, tmp_path: Path) -> None:
@@ -146,7 +156,7 @@ class TestHang:
             ),
             "lets go": "go.set(); thread.join()",
         }
-        result = run(tmp_path, cells, kernel)  # type: ignore[arg-type]
+        result = run(tmp_path, cells, kernel, limits=HEEDED)  # type: ignore[arg-type]
         assert result.status("times out") == "timeout"
         late = [m for m in result.messages("times out") if m["late"]]
         assert "too late 84.3" in str(late)
@@ -160,7 +170,7 @@ class TestStarvation:
             tmp_path,
             {"fills": fill, "clears": "import os; os.remove('big'); print(os.listdir('.'))"},
             kernel,
-            limits={"workspace_mib": 50},
+            limits={"workspace_mib": 50, **HEEDED},
             kernel_options={"file_mib": 3000},
         )
         assert result.reason == "agent_stopped"
@@ -215,7 +225,9 @@ class TestStarvation:
             "import glob\n(folder,) = glob.glob('/tmp/reclaim-*/s')\n"
             "with open(folder + '/big', 'wb') as f:\n    while True: f.write(bytes(2**20)); f.flush()"
         )
-        result = run(tmp_path, {"fills": fill}, docker, limits={"workspace_mib": 50}, kernel_options={"file_mib": 3000})
+        result = run(
+            tmp_path, {"fills": fill}, docker, limits={"workspace_mib": 50, **HEEDED}, kernel_options={"file_mib": 3000}
+        )
         assert "the working folder holds" in result.facts("fills")["detail"] or "File too large" in result.shown(
             "fills"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import resource
 import signal
@@ -12,8 +13,11 @@ import textwrap
 from decimal import Decimal
 from pathlib import Path
 
+import psutil
 import pytest
 from attempt_helpers import Result, checked, prepared, processes_of, run, tiny_paper, traces_of, wait_for
+from in_step import HEEDED, has, time_passes
+from runner_process import RunnerProcess
 
 from reclaim_nb.attempts.reasons import ENDINGS
 from reclaim_nb.attempts.runner import resume_attempt, run_attempt
@@ -31,9 +35,21 @@ def hours(seconds: float) -> str:
     return f"{seconds / 3600:.8f}"
 
 
+def living(session: Session) -> list[int]:
+    """Return the processes of a session's kernel that have not ended."""
+    found = []
+    for pid in session.kernel.process_ids():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+    return found
+
+
 class TestBudget:
     def test_used_up_by_one_cell(self, kernel: str, tmp_path: Path) -> None:
-        result = run(tmp_path, {"burns": BURN.format(seconds=60), "never": "1"}, kernel, budget_hours=hours(1.0))
+        result = run(
+            tmp_path, {"burns": BURN.format(seconds=60), "never": "1"}, kernel, budget_hours=hours(1.0), limits=HEEDED
+        )
         assert result.reason == "budget_exhausted"
         assert result.status("burns") == "interrupted"
         assert "budget_exhausted" in result.facts("burns")["detail"]
@@ -65,12 +81,14 @@ class TestBudget:
             await session.run_cell(f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', '''{child}'''])")
             await session.run_cell("import time; time.sleep(600)")
             assert session.over
-            await asyncio.sleep(0.5)
+            async with asyncio.timeout(60):
+                while living(session):  # the kernel is killed once the cell has ended
+                    await asyncio.sleep(0.05)
             held.append(session.tick().charged_seconds)
             await asyncio.sleep(1.5)  # an agent that thinks for long after its last cell
             held.append(session.tick().charged_seconds)
 
-        result = run(tmp_path, agent, kernel, budget_hours=hours(1.0))
+        result = run(tmp_path, agent, kernel, budget_hours=hours(1.0), limits=HEEDED)
         assert result.reason == "budget_exhausted"
         assert held[1] - held[0] < 0.2
 
@@ -107,7 +125,8 @@ class TestBudget:
 
 class TestOtherLimits:
     def test_wall_clock_under_a_cell(self, kernel: str, tmp_path: Path) -> None:
-        result = run(tmp_path, {"sleeps": "import time; time.sleep(600)"}, kernel, wall_clock_seconds=1.0)
+        cells = {"sleeps": "import time; open('begun', 'w').close(); time.sleep(600)"}
+        result = run(tmp_path, cells, kernel, wall_clock_seconds=600, limits=HEEDED, observer=time_passes(has("begun")))
         assert (result.reason, result.status("sleeps")) == ("wall_clock", "interrupted")
 
     def test_wall_clock_while_the_agent_thinks(self, tmp_path: Path) -> None:
@@ -126,11 +145,17 @@ class TestOtherLimits:
 
     def test_nothing_after_the_stop_counts(self, kernel: str, tmp_path: Path) -> None:
         prints = (
-            "import time, signal\n"
-            "signal.signal(signal.SIGINT, lambda *a: print('after the stop 84.3', flush=True))\n"
-            "while True: time.sleep(0.05)"
+            "import time\nopen('begun', 'w').close()\n"
+            "try: time.sleep(600)\nfinally: print('after the stop 84.3', flush=True)"
         )
-        result = run(tmp_path, {"prints": prints}, kernel, wall_clock_seconds=1.0)
+        result = run(
+            tmp_path,
+            {"prints": prints},
+            kernel,
+            wall_clock_seconds=600,
+            limits=HEEDED,
+            observer=time_passes(has("begun")),
+        )
         assert result.reason == "wall_clock"
         assert "84.3" not in str(result.cells["prints"]["outputs"])
         late = [m for m in result.messages("prints") if m["msg_type"] == "stream"]
@@ -281,7 +306,7 @@ class TestHarness:
                 raise RuntimeError("no reading")
 
             session._meter._read = broken  # type: ignore[union-attr]
-            await asyncio.sleep(0.6)
+            await session.guard.ended.wait()
             await session.run_cell("1")
 
         result = run(tmp_path, agent)
@@ -313,19 +338,19 @@ from attempt_helpers import prepared, tiny_paper
 from reclaim_nb.attempts.runner import run_attempt
 folder, kernel = Path(sys.argv[1]), sys.argv[2]
 cells = {{"before": "print('before')", "sleeps": {source!r}, "never": "1"}}
-made = prepared(folder, cells, kernel)
+made = prepared(folder, cells, kernel, limits={{"grace_seconds": {grace}}})
 print(made.folder.path, made.spec.id, flush=True)
 print(run_attempt(made).reason, flush=True)
 """
 
 
 def start(
-    folder: Path, kernel: str, source: str = "import time; time.sleep(600)"
+    folder: Path, kernel: str, source: str = "import time; print('begun'); time.sleep(600)", grace: float = 20.0
 ) -> tuple[subprocess.Popen[str], Path, str]:
     """Start a runner in a process of its own; return it, the attempt's folder and id."""
     here = Path(__file__).parent
     process = subprocess.Popen(
-        [sys.executable, "-c", RUNNER.format(source=source), str(folder), kernel],
+        [sys.executable, "-c", RUNNER.format(source=source, grace=grace), str(folder), kernel],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -342,7 +367,7 @@ def start(
 def sleeping(path: Path) -> bool:
     """Tell whether the cell that sleeps has begun."""
     stream = path / "stream.jsonl"
-    return stream.exists() and stream.read_bytes().count(b'"execute_input"') >= 3
+    return stream.exists() and b'"text":"begun' in stream.read_bytes()
 
 
 class TestSignals:
@@ -351,7 +376,7 @@ class TestSignals:
         process, path, attempt = start(tmp_path, kernel)
         wait_for(lambda: sleeping(path), "the cell runs")
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert (out.strip(), process.returncode) == ("cancelled", 0), err
         result = Result(AttemptFolder(path), "cancelled", None)
         assert verify_record(result.folder).problems == []
@@ -360,8 +385,8 @@ class TestSignals:
         assert traces_of(attempt) == []
 
     def test_a_second_and_a_third_change_nothing(self, kernel: str, tmp_path: Path) -> None:
-        ignores = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(600)"
-        process, path, attempt = start(tmp_path, kernel, ignores)
+        ignores = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('begun'); time.sleep(600)"
+        process, path, attempt = start(tmp_path, kernel, ignores, grace=1.0)
         wait_for(lambda: sleeping(path), "the cell runs")
         for _ in range(40):
             if process.poll() is not None:
@@ -371,31 +396,30 @@ class TestSignals:
                 process.wait(0.05)
             except subprocess.TimeoutExpired:
                 continue
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert out.strip() == "cancelled", err
         assert verify_record(AttemptFolder(path)).problems == []
         assert traces_of(attempt) == []
 
     @pytest.mark.parametrize("after", ["attempt", "runner"])
     def test_while_the_kernel_starts(self, kernel: str, tmp_path: Path, after: str) -> None:
-        process, path, attempt = start(tmp_path, kernel)
+        process, path, attempt = start(tmp_path, kernel, grace=1.0)
         mark = f'"kind":"{after}"'.encode()
         wait_for(lambda: (path / "stream.jsonl").exists() and mark in (path / "stream.jsonl").read_bytes(), after)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert out.strip() == "cancelled", err
         assert verify_record(AttemptFolder(path)).problems == []
         assert traces_of(attempt) == []
 
     def test_while_the_attempt_is_ending(self, kernel: str, tmp_path: Path) -> None:
-        process, path, attempt = start(tmp_path, kernel, "attempt.submit(4)")
-        stream = path / "stream.jsonl"
-        wait_for(lambda: stream.exists() and b'"name":"submit"' in stream.read_bytes(), "the submission")
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
-        assert out.strip() in ("submitted", "cancelled"), err
-        assert verify_record(AttemptFolder(path)).problems == []
-        assert traces_of(attempt) == []
+        runner = RunnerProcess(tmp_path, {"hands in": "attempt.submit(4)"}, kernel, freezes='"name":"submit"')
+        runner.wait_frozen()
+        runner.process.send_signal(signal.SIGTERM)
+        runner.process.send_signal(signal.SIGCONT)
+        assert runner.end().split()[0] in ("submitted", "cancelled")
+        assert verify_record(AttemptFolder(runner.path)).problems == []
+        assert traces_of(runner.attempt) == []
 
 
 class TestFullDisk:
@@ -456,11 +480,12 @@ def test_a_live_attempt_is_not_resumed(tmp_path: Path) -> None:
         before = (path / "stream.jsonl").read_bytes()
         with pytest.raises(AttemptError, match="a runner is at work on this attempt"):
             resume_attempt(path)
-        assert (path / "stream.jsonl").read_bytes() == before
+        after = (path / "stream.jsonl").read_bytes()
+        assert after.startswith(before) and after.count(b'"kind":"runner"') == 1
         assert processes_of(attempt)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert traces_of(attempt) == []
 
 

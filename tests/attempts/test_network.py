@@ -5,16 +5,19 @@ The internet is a server on this machine and a container beside it; nothing outs
 
 from __future__ import annotations
 
+import asyncio
 import http.server
 import json
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from attempt_helpers import Result, checked, run, tiny_paper, traces_of
-from runner_process import RunnerProcess
+from attempt_helpers import Result, checked, run, tiny_paper, traces_of, wait_for
+from in_step import let_go, told, until_let_go
+from runner_process import BEGUN, RunnerProcess
 
 from reclaim_nb.attempts.prepare import Request, prepare
 from reclaim_nb.attempts.runner import resume_attempt
@@ -34,7 +37,10 @@ HELLO = b"hello from the internet"
 
 
 class _Page(http.server.BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
     def do_GET(self) -> None:
+        self.asked.append(self.path)
         self.send_response(200)
         self.send_header("Content-Length", str(len(HELLO)))
         self.end_headers()
@@ -107,6 +113,12 @@ def proxied(request):
 PORT = {port}
 """
 
+LATE = f"""import urllib.request
+{until_let_go()}
+try: urllib.request.urlopen("http://late.test/")
+finally: open("done", "w").close()
+"""
+
 CELLS = {
     "allowed": "print(get(f'http://allowed.test:{PORT}/data.csv?rows=3'))",
     "tunnel": "print(proxied(f'CONNECT allowed.test:{PORT} HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n'))",
@@ -126,9 +138,8 @@ CELLS = {
     "s.send(b'?'); s.settimeout(1); print(outcome(lambda: s.recv(9)))",
     "quiet": "print(1 + 1)",
     "left behind": "import subprocess, sys\n"
-    "subprocess.Popen([sys.executable, '-c', 'import time, urllib.request; time.sleep(1.2); "
-    'urllib.request.urlopen("http://late.test/")\'], stderr=subprocess.DEVNULL)',
-    "later": "import time; time.sleep(2)",
+    f"subprocess.Popen([sys.executable, '-c', {LATE!r}], stderr=subprocess.DEVNULL)",
+    "later": "open('go', 'w').close()\n" + until_let_go("done"),
 }
 
 REACHED = ("allowed", "tunnel")
@@ -144,13 +155,12 @@ def listed(internet: Internet, tmp_path_factory: pytest.TempPathFactory) -> Resu
         links={"code": ["https://github.com/authors/toy-code"]},
     )
     client = engine()
-    second = client.networks.create("reclaim-test-second", internal=True)
-    other = client.containers.run(
-        "reclaim-kernel:0.1.0", ["sleep", "300"], detach=True, entrypoint=[], network="reclaim-test-second"
-    )
+    name = f"reclaim-test-{uuid.uuid4().hex[:8]}"
+    second = client.networks.create(name, internal=True)
+    other = client.containers.run("reclaim-kernel:0.1.0", ["sleep", "300"], detach=True, entrypoint=[], network=name)
     try:
         other.reload()
-        address = other.attrs["NetworkSettings"]["Networks"]["reclaim-test-second"]["IPAddress"]
+        address = other.attrs["NetworkSettings"]["Networks"][name]["IPAddress"]
         given = {"HOST": internet.address, "NEIGHBOUR": internet.neighbour, "OTHER": address}
         setup = SETUP.replace("{port}", str(internet.port))
         setup += "\n".join(f"{name} = {value!r}" for name, value in given.items())
@@ -305,13 +315,15 @@ GET = "import urllib.request; print(urllib.request.urlopen('http://allowed.test:
 class TestKilledRunner:
     def test_resumed_with_its_proxy(self, internet: Internet, tmp_path: Path) -> None:
         """What was asked for while no runner was there is in the record, under the cell that asked."""
-        away = "import time; print('begun'); time.sleep(1.5); " + GET.format(port=internet.port, path="away")
+        away = f"print('begun')\n{until_let_go()}" + GET.format(port=internet.port, path="away")
         cells = {"before": GET.format(port=internet.port, path="before"), "away": away}
         cells["after"] = GET.format(port=internet.port, path="after")
-        runner = RunnerProcess(tmp_path, cells, "docker", network="allowlist", allow=[internet.entry("allowed.test")])
-        runner.wait('"text":"begun')
+        allow = [internet.entry("allowed.test")]
+        runner = RunnerProcess(tmp_path, cells, "docker", BEGUN, network="allowlist", allow=allow)
+        runner.wait_frozen()
         runner.kill()
-        threading.Event().wait(2)
+        let_go(runner.path)
+        wait_for(lambda: "/away" in _Page.asked, "the request while no runner is there")
         result = checked(resume_attempt(runner.path))
         assert result.reason == "agent_stopped"
         assert HELLO.decode() in result.printed("after")
@@ -323,8 +335,9 @@ class TestKilledRunner:
     def test_resumed_without_its_proxy(self, internet: Internet, tmp_path: Path) -> None:
         cells = {"waits": "import time; print('begun'); time.sleep(2)"}
         cells["after"] = GET.format(port=internet.port, path="after")
-        runner = RunnerProcess(tmp_path, cells, "docker", network="allowlist", allow=[internet.entry("allowed.test")])
-        runner.wait('"text":"begun')
+        allow = [internet.entry("allowed.test")]
+        runner = RunnerProcess(tmp_path, cells, "docker", BEGUN, network="allowlist", allow=allow)
+        runner.wait_frozen()
         runner.kill()
         client = engine()
         label = f"org.reclaim.attempt={runner.attempt}"
@@ -351,13 +364,18 @@ class TestKilledRunner:
 
 
 def test_a_proxy_that_dies_is_told_of(internet: Internet, tmp_path: Path) -> None:
+    noticed = told("the proxy was removed from outside")
+
     async def agent(session: Any) -> None:
         client = engine()
         label = f"org.reclaim.attempt={session.spec.id}"
         (proxy,) = client.containers.list(filters={"label": [PROXY, label]})
         proxy.remove(force=True)
         client.close()
-        await session.run_cell("import time; time.sleep(1)")
+        async with asyncio.timeout(60):
+            while not noticed(session):
+                await asyncio.sleep(0.05)
+        await session.run_cell("1")
 
     result = run(tmp_path, agent, "docker", network="allowlist")
     assert result.reason == "agent_stopped"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from attempt_helpers import Result, checked, containers_of, processes_of, run, traces_of, wait_for
-from runner_process import RunnerProcess
+from in_step import HEEDED, let_go, until_let_go
+from runner_process import BEGUN, RunnerProcess
 
 from reclaim_nb.attempts.runner import resume_attempt
 from reclaim_nb.errors import AttemptError, RecordError
@@ -29,8 +31,8 @@ def resumed(runner: RunnerProcess, before: bytes) -> Result:
 class TestKilled:
     def test_in_a_running_cell(self, kernel: str, tmp_path: Path) -> None:
         cells = {"sets": "x = 41", "sleeps": "import time; print('begun'); time.sleep(3)", "uses": "print(x + 1)"}
-        runner = RunnerProcess(tmp_path, cells, kernel)
-        runner.wait('"text":"begun')
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN)
+        runner.wait_frozen()
         result = resumed(runner, runner.kill())
         assert result.reason == "agent_stopped"
         assert [result.status(case) for case in cells] == ["ok", "interrupted", "ok"]
@@ -39,9 +41,9 @@ class TestKilled:
         assert result.text("sleeps").startswith("begun\n")
 
     def test_while_the_agent_thinks(self, kernel: str, tmp_path: Path) -> None:
-        cells, thinks = {"sets": "x = 41", "uses": "print(x + 1)"}, {"thinks": {"uses": 3.0}}
-        runner = RunnerProcess(tmp_path, cells, kernel, script_options=thinks)
-        runner.wait('"cell_end"', 2)
+        cells = {"sets": "x = 41", "uses": "print(x + 1)"}
+        runner = RunnerProcess(tmp_path, cells, kernel, '"kind":"cell_end"', times=2)
+        runner.wait_frozen()
         before = runner.kill()
         result = resumed(runner, before)
         assert before.count(b'"kind":"execute"') == 2, "the agent was thinking when its runner was killed"
@@ -50,7 +52,7 @@ class TestKilled:
     @pytest.mark.parametrize("mark", ['"kind":"attempt"', '"kind":"runner"', '"kind":"cell"', '"kind":"execute"'])
     def test_before_anything_has_run(self, kernel: str, tmp_path: Path, mark: str) -> None:
         runner = RunnerProcess(tmp_path, {"one": "print('one')", "two": "print('two')"}, kernel, freezes=mark)
-        runner.wait(mark)
+        runner.wait_frozen()
         before = runner.kill()
         result = resumed(runner, before)
         assert before.count(b'"kind":"execute"') <= 1, "no cell of the agent had run when its runner was killed"
@@ -59,18 +61,17 @@ class TestKilled:
 
     def test_in_the_middle_of_a_flood(self, kernel: str, tmp_path: Path) -> None:
         flood = "for i in range(300_000): print('line', i)"
-        runner = RunnerProcess(tmp_path, {"floods": flood, "after": "print('after', i)"}, kernel)
-        runner.wait('"text":"line')
+        runner = RunnerProcess(tmp_path, {"floods": flood, "after": "print('after', i)"}, kernel, '"text":"line')
+        runner.wait_frozen()
         before = runner.kill()
         result = resumed(runner, before)
         assert result.status("floods") == "interrupted"
         assert result.text("after") == "after 299999\n"
 
     def test_after_the_submission(self, kernel: str, tmp_path: Path) -> None:
-        runner = RunnerProcess(
-            tmp_path, {"hands in": "attempt.submit(4); import time; time.sleep(2)", "never": "1"}, kernel
-        )
-        runner.wait('"name":"submit"')
+        hands_in = "import time; attempt.submit(4); print('begun'); time.sleep(2)"
+        runner = RunnerProcess(tmp_path, {"hands in": hands_in, "never": "1"}, kernel, BEGUN)
+        runner.wait_frozen()
         result = resumed(runner, runner.kill())
         assert result.reason == "submitted"
         assert result.of("end")[0]["submission"]["value"] == "4"
@@ -78,45 +79,33 @@ class TestKilled:
 
     def test_in_the_middle_of_a_tool_call(self, kernel: str, tmp_path: Path) -> None:
         """The runner is frozen before it can answer, so the cell waits for an answer that the dead runner owed it."""
-        import signal
-
-        cells = {"waits": "import time; print('begun'); time.sleep(1); attempt.budget()", "after": "print('after')"}
-        runner = RunnerProcess(tmp_path, cells, kernel)
-        runner.wait('"text":"begun')
-        runner.process.send_signal(signal.SIGSTOP)
-        wait_for(lambda: runner.stream, "the stream")
-        import time
-
-        time.sleep(2)  # the cell asks now, and nobody answers
+        asks = "open('asks', 'w').close()\nattempt.budget()"
+        cells = {"waits": f"print('begun')\n{until_let_go()}{asks}", "after": "print('after')"}
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN)
+        runner.wait_frozen()
+        let_go(runner.path)
+        wait_for((runner.path / "workspace" / "asks").exists, "the cell asks, and nobody answers")
         result = resumed(runner, runner.kill())
         assert result.status("waits") == "interrupted"
         assert result.text("after") == "after\n"
 
     def test_twice(self, kernel: str, tmp_path: Path) -> None:
         cells = {"sets": "x = 41", "sleeps": "import time; print('begun'); time.sleep(2)", "uses": "print(x + 1)"}
-        runner = RunnerProcess(tmp_path, cells, kernel)
-        runner.wait('"text":"begun')
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN)
+        runner.wait_frozen()
+        first = runner.kill()
+        runner.resume('"kind":"runner"')
+        runner.wait_frozen()
         before = runner.kill()
-        code = "import sys; from reclaim_nb.attempts.runner import resume_attempt; resume_attempt(sys.argv[1])"
-        import signal
-        import subprocess
-        import sys
-
-        second = subprocess.Popen(
-            [sys.executable, "-c", code, str(runner.path)],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-        )
-        wait_for(lambda: runner.stream.count(b'"kind":"runner"') == 2, "the second runner")
-        second.send_signal(signal.SIGKILL)
-        second.wait(60)
-        assert runner.stream.startswith(before)
+        assert before.startswith(first) and before.count(b'"kind":"runner"') == 2
         result = checked(resume_attempt(runner.path))
         assert result.folder.stream.read_bytes().startswith(before)
         assert result.text("uses") == "42\n"
 
     def test_over_a_torn_line(self, kernel: str, tmp_path: Path) -> None:
-        runner = RunnerProcess(tmp_path, {"sets": "x = 41", "sleeps": "import time; time.sleep(1)", "x": "x"}, kernel)
-        runner.wait('"execute_input"', 3)
+        cells = {"sets": "x = 41", "sleeps": "import time; print('begun'); time.sleep(1)", "x": "x"}
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN)
+        runner.wait_frozen()
         runner.kill()
         with open(runner.path / "stream.jsonl", "ab") as file:
             file.write(b'{"seq":')
@@ -124,16 +113,17 @@ class TestKilled:
         assert result.reason == "agent_stopped"
 
     def test_a_limit_goes_on_counting(self, kernel: str, tmp_path: Path) -> None:
-        runner = RunnerProcess(tmp_path, {"sleeps": "print('begun')\nwhile True: pass"}, kernel, wall_clock_seconds=4.0)
-        runner.wait('"text":"begun')
+        cells = {"sleeps": "print('begun')\nwhile True: pass"}
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN, wall_clock_seconds=4.0)
+        runner.wait_frozen()
         result = resumed(runner, runner.kill())
         assert result.reason == "wall_clock"
         assert result.status("sleeps") == "interrupted"
 
     def test_a_cell_limit_is_kept_and_heeded(self, kernel: str, tmp_path: Path) -> None:
         cells = {"sleeps": "print('begun')\nwhile True: pass", "after": "print('after')"}
-        runner = RunnerProcess(tmp_path, cells, kernel, cell_seconds=3.0)
-        runner.wait('"text":"begun')
+        runner = RunnerProcess(tmp_path, cells, kernel, BEGUN, cell_seconds=3.0, limits=HEEDED)
+        runner.wait_frozen()
         result = resumed(runner, runner.kill())
         assert result.reason == "agent_stopped"
         assert result.text("after") == "after\n", "the kernel heeded the interrupt and lives"
@@ -141,10 +131,11 @@ class TestKilled:
 
 class TestKernelGone:
     def test_with_every_cell_kept(self, kernel: str, tmp_path: Path) -> None:
-        cells = {"one": "print('one')", "dies": "import os, time; time.sleep(1.5); os._exit(3)", "never": "1"}
-        runner = RunnerProcess(tmp_path, cells, kernel)
-        runner.wait('"execute_input"', 3)
+        dies = f"print('begun')\n{until_let_go()}os._exit(3)"
+        runner = RunnerProcess(tmp_path, {"one": "print('one')", "dies": dies, "never": "1"}, kernel, BEGUN)
+        runner.wait_frozen()
         before = runner.kill()
+        let_go(runner.path)
         if kernel == "local":
             wait_for(lambda: not processes_of(runner.attempt), "the end of the kernel")
         else:
@@ -211,7 +202,8 @@ def resumed_without_runner(runner: RunnerProcess, before: bytes, leaves: bool = 
     finished = resume_attempt(runner.path)
     if leaves:  # nothing says any more what the process is; it ends itself because its heartbeat is gone
         for pid in processes_of(runner.attempt):
-            os.kill(pid, 9)
+            with suppress(ProcessLookupError):
+                os.kill(pid, 9)
         shutil.rmtree(next(iter_boxes(before)), ignore_errors=True)
     result = checked(finished)
     assert result.folder.stream.read_bytes().startswith(before)
@@ -231,7 +223,7 @@ class TestEnding:
         hangs = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
         mark = '"which":"wall_clock"' if stage == "limit" else '"cell":"reclaim-end"'
         runner = RunnerProcess(tmp_path, {"one": "1", "hangs": hangs}, kernel, mark, wall_clock_seconds=2.0)
-        runner.wait(mark)
+        runner.wait_frozen()
         before = runner.kill()
         assert b'"kind":"end"' not in before
         result = checked(resume_attempt(runner.path))
@@ -310,8 +302,9 @@ class TestRefused:
 def test_an_engine_that_does_not_answer_is_not_a_container_that_is_gone(
     docker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = RunnerProcess(tmp_path, {"one": "x = 5", "naps": "import time; time.sleep(2)", "uses": "print(x)"}, docker)
-    runner.wait('"execute_input"', 3)
+    cells = {"one": "x = 5", "naps": "import time; print('begun'); time.sleep(2)", "uses": "print(x)"}
+    runner = RunnerProcess(tmp_path, cells, docker, BEGUN)
+    runner.wait_frozen()
     before = runner.kill()
     with monkeypatch.context() as patch:
         patch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")

@@ -35,7 +35,7 @@ Call = Callable[..., Ran]
 def in_process(*words: object, **environment: str) -> Ran:
     """Run the command as a process of its own."""
     done = subprocess.run(
-        [str(RECLAIM), *map(str, words)], capture_output=True, text=True, timeout=150, env=os.environ | environment
+        [str(RECLAIM), *map(str, words)], capture_output=True, text=True, timeout=280, env=os.environ | environment
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cli_helpers import PAPER, RECLAIM, Call, in_process, write_notebook
+from in_step import let_go, until_let_go
 
 from reclaim_nb.kernels.images import ImageInfo
 
@@ -91,16 +92,14 @@ def test_ctrl_c_ends_the_attempt_as_cancelled_with_4(tmp_path: Path) -> None:
     notebook = write_notebook(tmp_path / "long.ipynb", BEGUN, "import time; time.sleep(60)")
     process = begin(tmp_path / "runs", notebook)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 4
     assert re.search(r"^ended +cancelled", out, re.M)
     assert in_process("verify-record", only_attempt(tmp_path / "runs")).code == 0
 
 
 def test_resume_goes_on_where_a_killed_runner_stopped(reclaim: Call, boxes: Path, tmp_path: Path) -> None:
-    notebook = write_notebook(
-        tmp_path / "long.ipynb", BEGUN + "\nx = 41", "import time; time.sleep(1.5)", "attempt.submit(str(x + 1))"
-    )
+    notebook = write_notebook(tmp_path / "long.ipynb", BEGUN + "\nx = 41", until_let_go(), "attempt.submit(str(x + 1))")
     runs = tmp_path / "runs"
     process = begin(runs, notebook)
     process.kill()
@@ -109,6 +108,7 @@ def test_resume_goes_on_where_a_killed_runner_stopped(reclaim: Call, boxes: Path
     (row,) = reclaim("status", runs, "--json").json["attempts"]
     assert (row["state"], row["reason"]) == ("dead_runner", None)
     assert f"reclaim resume {folder}" in reclaim("status", runs).out
+    let_go(folder)
     ran = reclaim("resume", folder, "--json")
     assert ran.code == 0, ran
     assert ran.json["attempt"]["submitted"] == "42"  # the kernel still had its variables
@@ -164,7 +164,7 @@ def test_a_terminal_shows_budget_cell_and_output_while_it_runs(tmp_path: Path) -
             break
         seen += piece
     os.close(main)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=120) == 0
     text = seen.decode()
     assert "starting the kernel" in text
     assert "tier retrain | agent replay | kernel local (unsandboxed" in text
@@ -220,7 +220,7 @@ def test_the_kernelspecs_serve_plain_papermill(
     # Plain papermill, but for the grammar that costs it seconds beside jupyter_server (see reclaim_nb/cli.py).
     program = "import sys; sys.modules['rfc3987_syntax'] = None; from papermill.cli import papermill; papermill()"
     words = [sys.executable, "-c", program, notebook, tmp_path / "out.ipynb", "--no-progress-bar"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     (cell,) = json.loads((tmp_path / "out.ipynb").read_text())["cells"]
     assert "".join(cell["outputs"][0]["text"]) == "six 6\n"

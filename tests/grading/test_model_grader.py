@@ -247,7 +247,7 @@ def misses(tmp_path_factory: pytest.TempPathFactory) -> list[Examined]:
 
 
 @given(votes=st.lists(some_vote(), min_size=3, max_size=3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_votes_whatever_make_a_verdict_better_than_the_rules_have_it(
     misses: list[Examined], votes: list[Vote]
 ) -> None:

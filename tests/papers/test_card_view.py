@@ -20,7 +20,7 @@ def _seen(card: PaperCard) -> str:
     return view.model_dump_json() + as_markdown(view)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(secret, min_size=25, max_size=25, unique=True), st.integers(600_000_000, 999_999_999))
 def test_withheld_fields_never_leak(marks: list[str], number: int) -> None:
     mark = iter(marks)

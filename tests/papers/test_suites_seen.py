@@ -85,7 +85,7 @@ def test_what_is_seen_does_not_depend_on_what_is_withheld(suite: str) -> None:
         assert _seen(other) == _seen(loaded.card), loaded.name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(CARDS), marks, numbers)
 def test_no_mark_put_into_a_withheld_field_comes_through(loaded: LoadedCard, mark: str, number: Decimal) -> None:
     seen = _seen(_with_other_secrets(loaded.card, mark, number))

@@ -54,7 +54,7 @@ class TestTampering:
         assert check.ended
         assert check.events == len(record.stream.read_bytes().splitlines())
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(data=st.data())
     def test_a_changed_byte_is_noticed(self, data: st.DataObject) -> None:
         stream = bytearray(sound_files()["stream.jsonl"])
@@ -69,7 +69,7 @@ class TestTampering:
         named = [f"line {number}:" for number in (line, line + 1)]
         assert line >= last or any(name in problem for name in named for problem in problems)
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(data=st.data(), how=st.sampled_from(["delete", "insert", "swap", "double", "garbage", "empty"]))
     def test_a_changed_line_is_noticed_and_named(self, data: st.DataObject, how: str) -> None:
         lines = sound_files()["stream.jsonl"].splitlines(keepends=True)
@@ -111,7 +111,7 @@ class TestTampering:
         lines = sound_files()["stream.jsonl"].splitlines(keepends=True)
         assert with_stream(b"".join(lines[:-1]) + last + b"\n")
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(kind=st.sampled_from(sorted(KINDS)), data=st.dictionaries(st.text(max_size=8), anything, max_size=3))
     def test_a_last_line_of_the_wrong_form_is_named_not_a_crash(self, kind: str, data: dict[str, Any]) -> None:
         lines = sound_files()["stream.jsonl"].splitlines(keepends=True)
@@ -147,7 +147,7 @@ def texts_of_the_sound_record() -> list[str]:
 
 
 class TestPayloads:
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(data=st.data())
     def test_a_changed_byte_is_noticed(self, data: st.DataObject, tmp_path: Path) -> None:
         folder = AttemptFolder(tmp_path)
@@ -243,7 +243,7 @@ class TestUnfinishedLines:
             writer.append("runner", {"resumed": True})
         assert scan(record.stream).loose is None
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(data=st.data())
     def test_the_unfinished_line_itself_cannot_be_changed_later(self, data: st.DataObject) -> None:
         with tempfile.TemporaryDirectory() as name:
@@ -272,7 +272,7 @@ class TestUnfinishedLines:
 
 
 class TestRoundTrip:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     @given(data=st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=5), anything, max_size=4))
     def test_what_append_returns_is_what_a_reader_gets(self, data: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory() as name:

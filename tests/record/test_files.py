@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -156,6 +158,21 @@ def test_looking_at_a_lock_never_costs_a_runner_its_attempt(tmp_path: Path) -> N
         lock.release()
     end(onlooker)
     assert taken == 200
+
+
+def test_one_who_looks_for_long_is_waited_for_and_a_runner_is_not(tmp_path: Path) -> None:
+    folder = AttemptFolder(tmp_path)
+    (tmp_path / ".lock").touch()
+    onlooker = os.open(tmp_path / ".lock", os.O_RDWR)
+    fcntl.flock(onlooker, fcntl.LOCK_SH)  # as `is_held` does, on a machine that then has it stand there
+    leaves = threading.Timer(0.5, os.close, [onlooker])
+    leaves.start()
+    lock = Lock(folder)
+    lock.take()
+    leaves.join()
+    with pytest.raises(AttemptError, match=f"pid {os.getpid()} on "):
+        Lock(folder).take()
+    lock.release()
 
 
 def test_what_is_no_attempt_folder_says_so(tmp_path: Path) -> None:

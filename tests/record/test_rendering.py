@@ -94,7 +94,7 @@ def check(writer: Writer) -> dict[str, Any]:
     return notebook
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(messages=st.lists(st.tuples(st.sampled_from(["c1", "c2"]), content, st.booleans()), max_size=8), source=text)
 def test_any_messages_give_a_valid_notebook_that_renders_the_same_again(
     messages: list[tuple[str, tuple[str, dict[str, Any]], bool]], source: str

@@ -17,6 +17,8 @@ import reclaim_nb.server
 
 API = yaml.safe_load((Path(reclaim_nb.server.__file__).parent / "openapi.yaml").read_text("utf-8"))
 Fetch = Callable[..., Awaitable[HTTPResponse]]
+PATIENCE = {"request_timeout": 120.0}
+"""Some answers come only once a process that has to be started has done its work."""
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def schema(name: str) -> dict[str, Any]:
 
 async def get(fetch: Fetch, address: str, model: str, **query: Any) -> dict[str, Any]:
     asked = {"params": {name: str(value) for name, value in query.items()}} if query else {}
-    answer = json.loads((await fetch("reclaim", "api", *address.split("/"), **asked)).body)
+    answer = json.loads((await fetch("reclaim", "api", *address.split("/"), **asked, **PATIENCE)).body)
     jsonschema.validate(answer, schema(model))
     found: dict[str, Any] = answer
     return found
@@ -42,4 +44,4 @@ async def refused(call: Awaitable[HTTPResponse]) -> tuple[int, str]:
 
 def post(fetch: Fetch, address: str, body: Any) -> Awaitable[HTTPResponse]:
     text = body if isinstance(body, str) else json.dumps(body)
-    return fetch("reclaim", "api", *address.split("/"), method="POST", body=text)
+    return fetch("reclaim", "api", *address.split("/"), method="POST", body=text, **PATIENCE)

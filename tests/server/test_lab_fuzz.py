@@ -155,7 +155,7 @@ def test_anything_may_be_sent(
     before = everything(papers) | everything(beside)
     headers = jp_auth_header if known else {}
 
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=200, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(requests())
     def one(sent: Sent) -> None:
         url = jp_base_url.rstrip("/") + sent.path

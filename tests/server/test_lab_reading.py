@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lab_papers import ATTEMPT, GOOD
 from lab_requests import Fetch, get, refused, schema
@@ -200,11 +200,9 @@ def side(source: str, kind: str = "code") -> Side:
     return Side(CellFacts("x", kind, "agent", 1, Place(0, 0)), source)
 
 
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 sources = st.lists(st.sampled_from(["a = 1", "b = a + 1\nprint(b)", "b = a + 2\nprint(b)", "import os", "", "x y z"]))
 
 
-@PATIENT
 @given(sources, sources)
 def test_every_cell_stands_once_and_in_order(left: list[str], right: list[str]) -> None:
     found = pairs([side(one) for one in left], [side(one) for one in right])
@@ -215,7 +213,6 @@ def test_every_cell_stands_once_and_in_order(left: list[str], right: list[str]) 
             assert pair.same == (left[pair.left].strip() == right[pair.right].strip())
 
 
-@PATIENT
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_lines_hold_both_sources(left: str, right: str) -> None:
     found, cut = lines(left, right)
