@@ -54,7 +54,7 @@ export class Api {
     this._request<IComparison>(`comparisons/${encoded(path)}${asked({ ...query, with: other })}`);
   card = (paper: string) => this._request<ICard>(`papers/${encoded(paper)}`);
   start = (body: IStart) => this._request<{ path: string; contents_path: string | null }>('attempts', body);
-  act = (path: string, action: 'stop' | 'resume' | 'grade') =>
+  act = (path: string, action: 'stop' | 'resume' | 'grade' | 'stop-reexecution') =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
   reexecute = (path: string, whole: boolean) =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action: 'reexecute', whole });

@@ -87,6 +87,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       'resume',
       'grade',
       'reexecute',
+      'stop-reexecution',
       'compare',
       'open-page',
       'work',

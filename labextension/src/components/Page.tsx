@@ -2,6 +2,7 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { Api } from '../api';
 import { agentName, cellSeconds, markOf, quantity, span, words } from '../format';
+import { IRerunning } from '../reexecute';
 import { IDetail, IEvent, IRecord, IVerdict } from '../tokens';
 import { Conversation } from './Conversation';
 import { ImportedFacts } from './ImportedFacts';
@@ -58,7 +59,7 @@ export function Page(props: {
   record: IRecord | null;
   cells: IPageCell[];
   jump: (cell: string | null, output: number | null, text: string, line: string) => void;
-  reexecute: () => void;
+  rerunning: IRerunning;
   compare: () => void;
   api: Api;
   trans: TranslationBundle;
@@ -152,7 +153,7 @@ export function Page(props: {
         </div>
       </section>
       {detail.imported === null && attempt.state === 'ended' && (
-        <Reexecution detail={detail} jump={jump} start={props.reexecute} trans={trans} />
+        <Reexecution detail={detail} jump={jump} rerunning={props.rerunning} trans={trans} />
       )}
       {detail.imported === null && (
         <>
