@@ -65,8 +65,9 @@ export class Api {
   plan = (path: string) => this._request<IPlan>(`plan?path=${encodeURIComponent(path)}`);
   batches = async () => (await this._request<{ batches: IBatch[] }>('batches')).batches;
   startBatch = (path: string) => this._request<{ folder: string }>('batches', { path });
-  stopBatch = (folder: string) =>
-    this._request<{ folder: string }>(`batches/${encodeURIComponent(folder)}`, { action: 'stop' });
+  batchPlan = (folder: string) => this._request<IPlan>(`batches/${encodeURIComponent(folder)}`);
+  actOnBatch = (folder: string, action: 'stop' | 'resume') =>
+    this._request<{ folder: string }>(`batches/${encodeURIComponent(folder)}`, { action });
 
   /** Address of the feed, from a message on. */
   feedUrl(epoch: string | null, since: number): string {

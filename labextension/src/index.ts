@@ -54,7 +54,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
         start: paper => void app.commands.execute('reclaim:new-attempt', paper === null ? {} : { paper }),
         compare: (left, right) => void app.commands.execute('reclaim:compare', { left, right }),
         stop: attempt => void app.commands.execute('reclaim:stop', { path: attempt.path }),
-        stopBatch: folder => void app.commands.execute('reclaim:stop-batch', { folder })
+        stopBatch: folder => void app.commands.execute('reclaim:stop-batch', { folder }),
+        resumeBatch: folder => void app.commands.execute('reclaim:resume-batch', { folder })
       },
       trans
     );
@@ -82,6 +83,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       'human-attempt',
       'start-batch',
       'stop-batch',
+      'resume-batch',
       'refresh',
       'stop',
       'resume',

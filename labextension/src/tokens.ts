@@ -397,6 +397,8 @@ export interface IBatch {
   folder: string;
   name: string;
   total: number;
+  /** How often an attempt is made again after a fault or a stop. */
+  retries: number;
   hours: IHours[];
   running: boolean;
 }

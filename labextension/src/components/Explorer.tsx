@@ -2,7 +2,7 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, caretRightIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { OUTCOMES, agentName, hoursLine, markOf, quantity, sentence, span, spend, deviceUnit, words } from '../format';
-import { BatchesModel, withBatches } from '../model/batches';
+import { BatchesModel, standings, STOPPED, withBatches } from '../model/batches';
 import { ICounts, Item, Sort } from '../model/catalog';
 import { RunsModel } from '../model/runs';
 import { IAttempt, IPaper } from '../tokens';
@@ -19,12 +19,14 @@ export interface IActions {
   stop(attempt: IAttempt): void;
   compare(left: string, right: string): void;
   stopBatch(folder: string): void;
+  resumeBatch(folder: string): void;
 }
 
 const HEIGHTS: { [kind in Item['kind']]: number } = {
   'running-header': 28,
   running: 66,
   batch: 66,
+  'stopped-header': 28,
   tier: 28,
   paper: 42,
   attempt: 24,
@@ -86,9 +88,14 @@ export class Explorer extends React.Component<
     if (!model.loaded && !model.suitesRead) {
       return <div className="jp-reclaim-Explorer-empty">{trans.__('Reading suites and attempts…')}</div>;
     }
-    const items = withBatches(model.catalog.items(this.state, model.lives), this.props.batches.running);
-    this._items = items;
     const asked = this.state.text !== '' || this.state.outcome !== '' || this.state.onlyTried;
+    const { running, all } = this.props.batches;
+    const items = withBatches(
+      model.catalog.items(this.state, model.lives),
+      standings(asked ? running : all, model.attempts.values()), // what is looked for is no batch that was stopped
+      this.state.open.has(STOPPED)
+    );
+    this._items = items;
     return (
       <div className="jp-reclaim-Explorer">
         {this._filter()}
@@ -239,11 +246,28 @@ export class Explorer extends React.Component<
         return (
           <div {...common} aria-level={2} className={`${base} jp-mod-running`}>
             <BatchRow
-              batch={item.batch}
-              attempts={model.attempts.values()}
-              stop={() => this.props.actions.stopBatch(item.batch.folder)}
+              standing={item.standing}
+              stop={() => this.props.actions.stopBatch(item.standing.batch.folder)}
+              resume={() => this.props.actions.resumeBatch(item.standing.batch.folder)}
               trans={trans}
             />
+          </div>
+        );
+      case 'stopped-header':
+        return (
+          <div
+            {...common}
+            aria-level={1}
+            aria-expanded={item.open}
+            className={`${base} jp-mod-header jp-mod-clickable`}
+            title={trans.__('Batches that nobody is at work on, though attempts of theirs are missing')}
+            onClick={() => this._toggle(item)}
+          >
+            <span className="jp-reclaim-Row-caret">
+              {item.open ? <caretDownIcon.react tag="span" /> : <caretRightIcon.react tag="span" />}
+            </span>
+            <span>{trans.__('Unfinished batches')}</span>
+            <span className="jp-reclaim-Row-right">{item.count}</span>
           </div>
         );
       case 'tier':
@@ -432,6 +456,10 @@ export class Explorer extends React.Component<
     this._setActive(item.key);
     if (item.kind === 'tier') {
       this.setState(({ closed }) => ({ closed: flipped(closed, item.key) }));
+    } else if (item.kind === 'stopped-header') {
+      this.setState(({ open }) => ({ open: flipped(open, item.key) }));
+    } else if (item.kind === 'batch' && !item.standing.batch.running) {
+      this.props.actions.resumeBatch(item.standing.batch.folder);
     } else if (item.kind === 'paper') {
       if (item.attempts.length === 0) {
         this.props.actions.openCard(item.paper);
@@ -521,7 +549,7 @@ export class Explorer extends React.Component<
 }
 
 function rank(item: Item): number {
-  return item.kind === 'attempt' ? 3 : item.kind === 'tier' || item.kind === 'running-header' ? 1 : 2;
+  return item.kind === 'attempt' ? 3 : ['tier', 'running-header', 'stopped-header'].includes(item.kind) ? 1 : 2;
 }
 
 function flipped(set: Set<string>, key: string): Set<string> {
