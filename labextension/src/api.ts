@@ -1,5 +1,6 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
+import { TranslationBundle } from '@jupyterlab/translation';
 import {
   IAttempt,
   IBatch,
@@ -39,7 +40,10 @@ export interface IListed {
 
 /** All requests to the server extension. */
 export class Api {
-  constructor(readonly settings: ServerConnection.ISettings = ServerConnection.makeSettings()) {}
+  constructor(
+    readonly settings: ServerConnection.ISettings,
+    private _trans: TranslationBundle
+  ) {}
 
   status = () => this._request<IStatus>('status');
   options = () => this._request<IOptions>('options');
@@ -89,7 +93,7 @@ export class Api {
     try {
       response = await ServerConnection.makeRequest(url, init, this.settings);
     } catch (problem) {
-      throw new RequestError('The Jupyter server does not answer. Is it still running?', 0);
+      throw new RequestError(this._trans.__('The Jupyter server does not answer. Is it still running?'), 0);
     }
     const text = await response.text();
     let answer: any = null;
@@ -102,8 +106,8 @@ export class Api {
       const absent = response.status === 404 && !answer?.message;
       throw new RequestError(
         absent
-          ? 'The server extension of RECLAIM is not enabled. See `jupyter server extension list`.'
-          : (answer?.message ?? `The server answered ${response.status}.`),
+          ? this._trans.__('The server extension of RECLAIM is not enabled. See `jupyter server extension list`.')
+          : (answer?.message ?? this._trans.__('The server answered %1.', response.status)),
         response.status
       );
     }

@@ -36,7 +36,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     browser: IDefaultFileBrowser | null
   ): void => {
     const trans = (translator ?? nullTranslator).load(NAMESPACE);
-    const api = new Api(app.serviceManager.serverSettings);
+    const api = new Api(app.serviceManager.serverSettings, trans);
     const model = new RunsModel(api, new Feed(api));
     const settings = { follow: true, gutter: true };
 

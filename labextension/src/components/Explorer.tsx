@@ -1,10 +1,11 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, caretRightIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
-import { OUTCOMES, agentName, hoursLine, markOf, quantity, sentence, span, spend, deviceUnit, words } from '../format';
+import { OUTCOMES, agentName, hoursLine, markOf, quantity, sentence, span, spend, deviceUnit } from '../format';
 import { BatchesModel, standings, STOPPED, withBatches } from '../model/batches';
 import { ICounts, Item, Sort } from '../model/catalog';
 import { RunsModel } from '../model/runs';
+import { term } from '../terms';
 import { IAttempt, IPaper } from '../tokens';
 import { BatchRow } from './BatchRow';
 import { BudgetBar } from './BudgetBar';
@@ -191,7 +192,7 @@ export class Explorer extends React.Component<
             <option value="">{trans.__('all outcomes')}</option>
             {[...OUTCOMES, 'running', 'dead_runner', 'not_counted'].map(outcome => (
               <option key={outcome} value={outcome}>
-                {words(outcome)}
+                {term(outcome, trans)}
               </option>
             ))}
           </select>
@@ -285,7 +286,7 @@ export class Explorer extends React.Component<
             <span>
               {item.suite} <span className="jp-reclaim-dim">·</span> {item.tier}
             </span>
-            <span className="jp-reclaim-Row-right" title={countsTitle(item.counts, item.papers)}>
+            <span className="jp-reclaim-Row-right" title={countsTitle(item.counts, item.papers, trans)}>
               {item.counts.counted > 0
                 ? `${item.counts.reproduced} / ${item.counts.counted}`
                 : trans._n('%1 paper', '%1 papers', item.papers)}
@@ -344,12 +345,13 @@ export class Explorer extends React.Component<
           budget={attempt.budget_hours}
           need={paper?.need_hours ?? null}
           unit={deviceUnit(attempt.device)}
+          trans={trans}
         />
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span className="jp-reclaim-Row-name" title={line}>
             {line}
           </span>
-          <span className="jp-reclaim-Row-right">{spend(attempt, spent)}</span>
+          <span className="jp-reclaim-Row-right">{spend(attempt, trans, spent)}</span>
         </div>
       </div>
     );
@@ -357,6 +359,7 @@ export class Explorer extends React.Component<
 
   private _paper(item: Extract<Item, { kind: 'paper' }>, common: object, base: string): React.ReactNode {
     const { paper, attempts } = item;
+    const { trans } = this.props;
     const shown = attempts.slice(0, MARKS);
     const target = paper.target === null ? '' : `${paper.metric} ${quantity(paper.target, paper.unit)}`;
     const current = attempts.some(attempt => attempt.path === this.props.model.current);
@@ -367,7 +370,7 @@ export class Explorer extends React.Component<
         aria-expanded={attempts.length > 0 ? item.open : undefined}
         className={`${base} jp-mod-paper jp-mod-clickable jp-reclaim-paper-item${current ? ' jp-mod-current' : ''}`}
         data-paper={paper.name}
-        title={`${paper.title}\n${paper.criterion ? `reproduced if ${paper.criterion}` : ''}`}
+        title={`${paper.title}\n${paper.criterion ? trans.__('reproduced if %1', paper.criterion) : ''}`}
         onClick={() => this._toggle(item)}
         onDoubleClick={() => this.props.actions.openCard(paper)}
       >
@@ -385,7 +388,7 @@ export class Explorer extends React.Component<
                   this._open(item.key, attempt);
                 }}
               >
-                <Mark mark={markOf(attempt)} title={sentence(attempt)} />
+                <Mark mark={markOf(attempt)} title={sentence(attempt, trans)} trans={trans} />
               </span>
             ))}
           </span>
@@ -395,13 +398,18 @@ export class Explorer extends React.Component<
           <span className="jp-reclaim-Row-right">
             {paper.audit === 'sound' ? (
               <span
-                title={`need ${span(paper.need_hours)} by audit, budget ${span(paper.budget_hours)}, ${paper.hours_unit}`}
+                title={trans.__(
+                  'need %1 by audit, budget %2, %3',
+                  span(paper.need_hours),
+                  span(paper.budget_hours),
+                  paper.hours_unit
+                )}
               >
-                {hoursLine(paper)}
+                {hoursLine(paper, trans)}
               </span>
             ) : (
               <span className={`jp-reclaim-audit jp-mod-${paper.audit}`} title={paper.audit_reasons.join('\n')}>
-                {this.props.trans.__('%1 card', paper.audit)}
+                {trans.__('%1 card', term(paper.audit, trans))}
               </span>
             )}
           </span>
@@ -412,23 +420,24 @@ export class Explorer extends React.Component<
 
   private _attempt(item: Extract<Item, { kind: 'attempt' }>, common: object, base: string): React.ReactNode {
     const { attempt } = item;
+    const { trans } = this.props;
     const mark = markOf(attempt);
     const current = attempt.path === this.props.model.current;
     return (
       <div
         {...common}
         aria-level={3}
-        aria-label={sentence(attempt)}
+        aria-label={sentence(attempt, trans)}
         className={`${base} jp-mod-attempt jp-mod-clickable jp-reclaim-attempt-item${current ? ' jp-mod-current' : ''}`}
         data-path={attempt.path}
         aria-checked={this.props.model.picks.has(attempt.path)}
-        title={sentence(attempt)}
+        title={sentence(attempt, trans)}
         onClick={event =>
           event.ctrlKey || event.metaKey ? this._pick(item.key, attempt) : this._open(item.key, attempt)
         }
       >
-        <PickBox path={attempt.path} picks={this.props.model.picks} trans={this.props.trans} />
-        <Mark mark={mark} title={words(mark)} />
+        <PickBox path={attempt.path} picks={this.props.model.picks} trans={trans} />
+        <Mark mark={mark} title={term(mark, trans)} trans={trans} />
         <span className="jp-reclaim-Row-name">
           {agentName(attempt)}{' '}
           <span className="jp-reclaim-dim">
@@ -436,7 +445,7 @@ export class Explorer extends React.Component<
           </span>
         </span>
         <span className="jp-reclaim-Row-right">
-          {attempt.value !== null ? quantity(attempt.value, attempt.unit) : words(mark)}
+          {attempt.value !== null ? quantity(attempt.value, attempt.unit) : term(mark, trans)}
         </span>
       </div>
     );
@@ -564,12 +573,12 @@ function domId(key: string): string {
   return `jp-reclaim-${key.replace(/[^A-Za-z0-9]/g, '-')}`;
 }
 
-function countsTitle(counts: ICounts, papers: number): string {
+function countsTitle(counts: ICounts, papers: number, trans: TranslationBundle): string {
   return [
-    `${papers} papers`,
-    `${counts.reproduced} of ${counts.counted} attempts reproduced`,
-    `${counts.ungraded} of them ungraded`,
-    `${counts.running} running`,
-    `${counts.notCounted} ended by the harness or a person, in no rate`
+    trans._n('%1 paper', '%1 papers', papers),
+    trans.__('%1 of %2 attempts reproduced', counts.reproduced, counts.counted),
+    trans.__('%1 of them ungraded', counts.ungraded),
+    trans.__('%1 running', counts.running),
+    trans.__('%1 ended by the harness or a person, in no rate', counts.notCounted)
   ].join('\n');
 }

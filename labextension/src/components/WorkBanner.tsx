@@ -1,7 +1,8 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { deviceUnit, markOf, OUTCOME_TEXT, since, span, words } from '../format';
+import { deviceUnit, markOf, since, span } from '../format';
 import { blind } from '../model/person';
+import { meaningOf, term } from '../terms';
 import { IDetail, ILive, IVerdict } from '../tokens';
 import { BudgetBar } from './BudgetBar';
 import { Mark } from './Mark';
@@ -52,7 +53,7 @@ export class WorkBanner extends React.Component<
     return (
       <div className="jp-reclaim-Banner jp-mod-work" role="region" aria-label={trans.__('Your attempt')}>
         <div className="jp-reclaim-Banner-head">
-          <Mark mark={markOf(attempt)} />
+          <Mark mark={markOf(attempt)} trans={trans} />
           <span className="jp-reclaim-Banner-name">
             <b>{attempt.paper}</b> · {person ?? trans.__('you')} · {attempt.repeat}
           </span>
@@ -110,21 +111,22 @@ export class WorkBanner extends React.Component<
     const { trans } = this.props;
     const { attempt, ending } = this.props.state.detail as IDetail;
     if (attempt.state !== 'ended') {
-      return words(attempt.state);
+      return term(attempt.state, trans);
     }
     if (verdict === null) {
       const due = attempt.reason !== 'cancelled' && attempt.reason !== 'infrastructure_error';
       return (
         <span title={ending ?? ''} role="status">
-          {trans.__('ended: %1', words(attempt.reason))}
+          {trans.__('ended: %1', term(attempt.reason, trans))}
           {due ? ` · ${trans.__('being graded…')}` : ''}
         </span>
       );
     }
     return (
-      <span title={OUTCOME_TEXT[verdict.outcome] ?? ''} role="status">
-        <span className={`jp-reclaim-outcome jp-mod-${verdict.outcome}`}>{words(verdict.outcome)}</span>
-        {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader} · {trans.__('ended: %1', words(attempt.reason))}
+      <span title={meaningOf(verdict.outcome, trans)} role="status">
+        <span className={`jp-reclaim-outcome jp-mod-${verdict.outcome}`}>{term(verdict.outcome, trans)}</span>
+        {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader} ·{' '}
+        {trans.__('ended: %1', term(attempt.reason, trans))}
       </span>
     );
   }
@@ -144,7 +146,7 @@ export class WorkBanner extends React.Component<
           <span className="jp-reclaim-dim">{trans.__('spend')}</span>
           <span>{trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit)}</span>
         </div>
-        <BudgetBar spent={spent} budget={attempt.budget_hours} need={null} unit={unit} />
+        <BudgetBar spent={spent} budget={attempt.budget_hours} need={null} unit={unit} trans={trans} />
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span title={trans.__('It passes whether or not you work')}>
             {working && most ? trans.__('clock: %1 of %2', passed, most) : ''}

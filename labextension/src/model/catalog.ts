@@ -1,6 +1,7 @@
 /** What the panel lists: suites, tiers, papers and attempts, filtered and sorted. Pure, so that it can be measured. */
 
-import { agentName, markOf, words } from '../format';
+import { agentName, markOf } from '../format';
+import { words } from '../terms';
 import { IAttempt, ILive, IPaper, ISuite, Tier } from '../tokens';
 import { IStanding } from './batches';
 
