@@ -1,12 +1,11 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, caretRightIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
-import { agentName, deviceUnit, markOf, quantity, since, span } from '../format';
+import { agentName, markOf, quantity, since, span } from '../format';
 import { meaningOf, term, tierText } from '../terms';
 import { ICitation, IDetail, IFact, ILive, IRecord, IVerdict } from '../tokens';
-import { BudgetBar } from './BudgetBar';
+import { BannerButton, Claim, NoBanner, OnTheLine, Spend, spentOf, verdictOf } from './BannerParts';
 import { Mark } from './Mark';
-import { NumberLine } from './NumberLine';
 
 export interface IBannerState {
   detail: IDetail | null;
@@ -52,14 +51,10 @@ export class Banner extends React.Component<
     const { detail, record, problem, changed, compact } = this.props.state;
     const { actions, trans } = this.props;
     if (detail === null) {
-      return (
-        <div className="jp-reclaim-Banner jp-mod-empty" role={problem ? 'alert' : 'status'}>
-          {problem ?? trans.__('Reading the attempt…')}
-        </div>
-      );
+      return <NoBanner problem={problem} trans={trans} />;
     }
     const { attempt, paper } = detail;
-    const verdict = this._verdict();
+    const verdict = verdictOf(detail, this.state.file);
     const caret = compact ? caretRightIcon : caretDownIcon;
     return (
       <div className="jp-reclaim-Banner" role="region" aria-label={trans.__('Attempt')}>
@@ -80,14 +75,21 @@ export class Banner extends React.Component<
           {this._seal(record)}
           {compact && this._outcome(verdict)}
           <span className="jp-reclaim-Banner-buttons">
-            {attempt.state === 'running' && this._button(trans.__('Stop'), () => actions.act('stop'))}
-            {attempt.state === 'dead_runner' && this._button(trans.__('Resume'), () => actions.act('resume'))}
-            {attempt.state === 'ended' &&
-              !attempt.imported &&
-              this._button(verdict ? trans.__('Grade again') : trans.__('Grade'), () => actions.act('grade'))}
-            {this._button(trans.__('Timeline'), actions.openPage)}
-            {!attempt.imported && this._button(trans.__('Compare…'), actions.compare)}
-            {paper && this._button(trans.__('Card'), actions.openCard)}
+            {attempt.state === 'running' && (
+              <BannerButton label={trans.__('Stop')} action={() => actions.act('stop')} />
+            )}
+            {attempt.state === 'dead_runner' && (
+              <BannerButton label={trans.__('Resume')} action={() => actions.act('resume')} />
+            )}
+            {attempt.state === 'ended' && !attempt.imported && (
+              <BannerButton
+                label={verdict ? trans.__('Grade again') : trans.__('Grade')}
+                action={() => actions.act('grade')}
+              />
+            )}
+            <BannerButton label={trans.__('Timeline')} action={actions.openPage} />
+            {!attempt.imported && <BannerButton label={trans.__('Compare…')} action={actions.compare} />}
+            {paper && <BannerButton label={trans.__('Card')} action={actions.openCard} />}
           </span>
         </div>
         {changed && (
@@ -111,38 +113,13 @@ export class Banner extends React.Component<
         {!compact && (
           <div className="jp-reclaim-Banner-body">
             {this._claim(verdict)}
-            <div className="jp-reclaim-Banner-line">
-              {paper ? (
-                <NumberLine
-                  scale={paper.scale}
-                  value={verdict?.value ?? null}
-                  outcome={verdict?.outcome ?? null}
-                  trans={trans}
-                />
-              ) : null}
-              <div className="jp-reclaim-dim jp-reclaim-Banner-why">{why(verdict, detail, trans)}</div>
-            </div>
+            <OnTheLine scale={paper?.scale ?? null} verdict={verdict} why={why(verdict, detail, trans)} trans={trans} />
             {this._spend()}
           </div>
         )}
         {!compact && this._evidence(verdict)}
         {this._live()}
       </div>
-    );
-  }
-
-  private _verdict(): IVerdict | null {
-    const { detail } = this.props.state;
-    const found = (detail?.verdicts ?? []).filter(one => one.verdict !== null);
-    const chosen = found.find(one => one.file === this.state.file) ?? found[found.length - 1];
-    return chosen?.verdict ?? null;
-  }
-
-  private _button(label: string, action: () => void): React.ReactNode {
-    return (
-      <button className="jp-mod-styled jp-mod-minimal jp-reclaim-Button" onClick={action}>
-        {label}
-      </button>
     );
   }
 
@@ -227,15 +204,9 @@ export class Banner extends React.Component<
             </span>
           )}
         </div>
-        <div className="jp-reclaim-Banner-title" title={paper?.claim ?? ''}>
-          {attempt.title || attempt.paper}
-        </div>
-        {paper && (
-          <div className="jp-reclaim-dim">
-            {paper.metric}
-            {paper.direction === 'none' ? '' : trans.__(', %1 is better', term(paper.direction, trans))}
-          </div>
-        )}
+        <Claim detail={detail}>
+          {paper && paper.direction !== 'none' && trans.__(', %1 is better', term(paper.direction, trans))}
+        </Claim>
         <div className="jp-reclaim-Banner-outcome">
           {this._outcome(verdict)}
           {files.length > 1 && (
@@ -261,22 +232,10 @@ export class Banner extends React.Component<
     const { detail, live, cells } = this.props.state;
     const { trans } = this.props;
     const { attempt, paper, ending } = detail as IDetail;
-    const spent = live?.spent_hours ?? attempt.spent_hours;
-    const unit = deviceUnit(attempt.device);
-    const ofNeed = ratio(spent, paper?.need_hours);
+    const need = paper?.need_hours ?? null;
+    const ofNeed = ratio(spentOf(detail as IDetail, live), need);
     return (
-      <div className="jp-reclaim-Banner-spend">
-        <div className="jp-reclaim-Row-line">
-          <span className="jp-reclaim-dim">{trans.__('spend')}</span>
-          <span>{trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit)}</span>
-        </div>
-        <BudgetBar
-          spent={spent}
-          budget={attempt.budget_hours}
-          need={paper?.need_hours ?? null}
-          unit={unit}
-          trans={trans}
-        />
+      <Spend detail={detail as IDetail} live={live} need={need} trans={trans}>
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span
             title={[
@@ -284,7 +243,7 @@ export class Banner extends React.Component<
               ...(ofNeed === null ? [] : [trans.__('spent: %1 × of it', ofNeed)])
             ].join('\n')}
           >
-            {trans.__('need %1', span(paper?.need_hours))}
+            {trans.__('need %1', span(need))}
           </span>
           <span title={ending ?? ''}>
             {attempt.reason ? trans.__('ended: %1', term(attempt.reason, trans)) : term(attempt.state, trans)}
@@ -296,7 +255,7 @@ export class Banner extends React.Component<
             {attempt.started ? attempt.started.slice(0, 16).replace('T', ' ') : ''}
           </span>
         </div>
-      </div>
+      </Spend>
     );
   }
 

@@ -4,7 +4,8 @@ import { Api } from '../api';
 import { agentName, cellSeconds, deviceUnit, markOf, span, spend } from '../format';
 import { folded } from '../model/spend';
 import { meaningOf, term } from '../terms';
-import { IComparedCell, IComparedRow, IComparison, IDetail, IText, IVerdict } from '../tokens';
+import { IComparedCell, IComparedRow, IComparison, IDetail, IText } from '../tokens';
+import { verdictOf } from './BannerParts';
 import { Mark } from './Mark';
 import { NumberLine } from './NumberLine';
 import { SpendChart } from './SpendChart';
@@ -342,8 +343,4 @@ function nameOf(detail: IDetail): string {
   const { attempt } = detail;
   const batch = attempt.batch === 'single' || attempt.batch === 'lab' ? '' : ` ${attempt.batch}`;
   return `${agentName(attempt)}${batch} #${attempt.repeat}`;
-}
-
-function verdictOf(detail: IDetail): IVerdict | null {
-  return detail.verdicts.filter(one => one.verdict !== null).pop()?.verdict ?? null;
 }
