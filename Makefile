@@ -38,7 +38,7 @@ test: $(VENV)/.installed-dev  ## all tests but test-ui and test-model; those tha
 test-fast: $(VENV)/.installed-dev  ## the tests that need no container and take no time
 	$(BIN)/python -m pytest -m "not docker and not slow" $(ARGS)
 
-test-ui: labextension  ## the panel in JupyterLab, in a real browser; its pictures are those of the docs
+test-ui: labextension  ## the panel in JupyterLab, in a real browser; RECLAIM_SCREENSHOTS=docs/screenshots keeps its pictures
 	cd labextension && $(IN_LAB) jlpm test
 	RECLAIM_REQUIRE_BROWSER=1 $(BIN)/python -m pytest -m ui $(ARGS)
 

@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: words after ``reclaim``; default: the process's own.
     """
-    from reclaim_nb.errors import ReclaimError
+    from reclaim_nb.errors import ReclaimError, Stopped
     from reclaim_nb.quick import spare_the_grammar
 
     spare_the_grammar()
@@ -93,6 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         app(args=None if arguments is None else list(arguments), prog_name="reclaim")
+    except Stopped as stopped:
+        print(f"stopped: {stopped}", file=sys.stderr)
+        return exits.CANCELLED
     except ReclaimError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return exits.ERROR

@@ -27,5 +27,9 @@ class AttemptError(ReclaimError):
     """An attempt cannot be started, resumed or graded as asked."""
 
 
+class Stopped(AttemptError):
+    """What was asked for was stopped before it was done, by a person or a signal."""
+
+
 class AttemptExists(AttemptError):
     """The attempt that is to be begun was begun before, by whomever."""

@@ -1,5 +1,6 @@
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
+import { TranslationBundle } from '@jupyterlab/translation';
 import {
   IAttempt,
   IBatch,
@@ -39,7 +40,10 @@ export interface IListed {
 
 /** All requests to the server extension. */
 export class Api {
-  constructor(readonly settings: ServerConnection.ISettings = ServerConnection.makeSettings()) {}
+  constructor(
+    readonly settings: ServerConnection.ISettings,
+    private _trans: TranslationBundle
+  ) {}
 
   status = () => this._request<IStatus>('status');
   options = () => this._request<IOptions>('options');
@@ -54,7 +58,7 @@ export class Api {
     this._request<IComparison>(`comparisons/${encoded(path)}${asked({ ...query, with: other })}`);
   card = (paper: string) => this._request<ICard>(`papers/${encoded(paper)}`);
   start = (body: IStart) => this._request<{ path: string; contents_path: string | null }>('attempts', body);
-  act = (path: string, action: 'stop' | 'resume' | 'grade') =>
+  act = (path: string, action: 'stop' | 'resume' | 'grade' | 'stop-reexecution') =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action });
   reexecute = (path: string, whole: boolean) =>
     this._request<{ path: string }>(`actions/${encoded(path)}`, { action: 'reexecute', whole });
@@ -65,8 +69,9 @@ export class Api {
   plan = (path: string) => this._request<IPlan>(`plan?path=${encodeURIComponent(path)}`);
   batches = async () => (await this._request<{ batches: IBatch[] }>('batches')).batches;
   startBatch = (path: string) => this._request<{ folder: string }>('batches', { path });
-  stopBatch = (folder: string) =>
-    this._request<{ folder: string }>(`batches/${encodeURIComponent(folder)}`, { action: 'stop' });
+  batchPlan = (folder: string) => this._request<IPlan>(`batches/${encodeURIComponent(folder)}`);
+  actOnBatch = (folder: string, action: 'stop' | 'resume') =>
+    this._request<{ folder: string }>(`batches/${encodeURIComponent(folder)}`, { action });
 
   /** Address of the feed, from a message on. */
   feedUrl(epoch: string | null, since: number): string {
@@ -88,7 +93,7 @@ export class Api {
     try {
       response = await ServerConnection.makeRequest(url, init, this.settings);
     } catch (problem) {
-      throw new RequestError('The Jupyter server does not answer. Is it still running?', 0);
+      throw new RequestError(this._trans.__('The Jupyter server does not answer. Is it still running?'), 0);
     }
     const text = await response.text();
     let answer: any = null;
@@ -101,8 +106,8 @@ export class Api {
       const absent = response.status === 404 && !answer?.message;
       throw new RequestError(
         absent
-          ? 'The server extension of RECLAIM is not enabled. See `jupyter server extension list`.'
-          : (answer?.message ?? `The server answered ${response.status}.`),
+          ? this._trans.__('The server extension of RECLAIM is not enabled. See `jupyter server extension list`.')
+          : (answer?.message ?? this._trans.__('The server answered %1.', response.status)),
         response.status
       );
     }

@@ -4,8 +4,8 @@ import { ReactWidget, runIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { ICommandOptions } from './commands';
 import { PlanView } from './components/PlanView';
-import { BatchesModel } from './model/batches';
-import { IPlan } from './tokens';
+import { BatchesModel, standings, unfinished } from './model/batches';
+import { IBatch, IPlan } from './tokens';
 
 const YAML = /\.ya?ml$/;
 
@@ -31,7 +31,7 @@ export function addBatchCommands(
       }
       try {
         const plan = await model.api.plan(path);
-        if (await agreed(plan)) {
+        if (await agreed(plan, trans.__('Start the batch %1?', plan.name), trans.__('Start'))) {
           await model.api.startBatch(path);
           await batches.refresh();
           app.shell.activateById('jp-reclaim-panel');
@@ -48,15 +48,14 @@ export function addBatchCommands(
     describedBy: { args: { type: 'object', properties: { folder: { type: 'string' } } } },
     isEnabled: () => batches.running.length > 0,
     execute: async args => {
-      const folder = (args.folder as string | undefined) ?? (await chooseRunning());
-      const batch = batches.running.find(one => one.folder === folder);
-      if (!batch) {
+      const batch = await meant(args, batches.running, trans.__('Stop batch'));
+      if (batch === null) {
         return;
       }
       const sure = await showDialog({
         title: trans.__('Stop the batch %1?', batch.name),
         body: trans.__(
-          'Its running attempts end as cancelled and count in no rate. Starting the plan again makes them anew, and what is left.'
+          'Its running attempts end as cancelled and count in no rate. Resuming the batch makes them anew, and what is left.'
         ),
         buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Stop') })]
       });
@@ -64,10 +63,35 @@ export function addBatchCommands(
         return;
       }
       try {
-        await model.api.stopBatch(batch.folder);
+        await model.api.actOnBatch(batch.folder, 'stop');
         await batches.refresh();
       } catch (problem) {
         void showErrorMessage(trans.__('That was not possible'), (problem as Error).message);
+      }
+    }
+  });
+
+  const resumable = (): IBatch[] => unfinished(standings(batches.all, model.attempts.values())).map(one => one.batch);
+  commands.addCommand('reclaim:resume-batch', {
+    label: trans.__('Resume Batch…'),
+    caption: trans.__('Go on with a batch by the plan it was begun with'),
+    icon: runIcon,
+    describedBy: { args: { type: 'object', properties: { folder: { type: 'string' } } } },
+    isEnabled: () => resumable().length > 0,
+    execute: async args => {
+      const batch = await meant(args, resumable(), trans.__('Resume batch'));
+      if (batch === null) {
+        return;
+      }
+      try {
+        const plan = await model.api.batchPlan(batch.folder);
+        if (await agreed(plan, trans.__('Resume the batch %1?', plan.name), trans.__('Resume'))) {
+          await model.api.actOnBatch(batch.folder, 'resume');
+          await batches.refresh();
+          app.shell.activateById('jp-reclaim-panel');
+        }
+      } catch (problem) {
+        void showErrorMessage(trans.__('This batch is not resumed'), (problem as Error).message);
       }
     }
   });
@@ -79,7 +103,8 @@ export function addBatchCommands(
     rank: 3
   });
 
-  async function agreed(plan: IPlan): Promise<boolean> {
+  /** Show what a plan will do, and ask whether that is wanted. */
+  async function agreed(plan: IPlan, title: string, okLabel: string): Promise<boolean> {
     const nothing = plan.running
       ? trans.__('A pool is at work on this batch. The panel shows how far it is.')
       : plan.done === plan.total
@@ -87,11 +112,11 @@ export function addBatchCommands(
         : null;
     const body = nothing ?? ReactWidget.create(<PlanView plan={plan} trans={trans} />);
     const answer = await showDialog({
-      title: nothing === null ? trans.__('Start the batch %1?', plan.name) : trans.__('Batch %1', plan.name),
+      title: nothing === null ? title : trans.__('Batch %1', plan.name),
       body,
       buttons:
         nothing === null
-          ? [Dialog.cancelButton(), Dialog.okButton({ label: trans.__('Start') })]
+          ? [Dialog.cancelButton(), Dialog.okButton({ label: okLabel })]
           : [Dialog.cancelButton({ label: trans.__('Close') })]
     });
     return answer.button.accept;
@@ -125,13 +150,15 @@ export function addBatchCommands(
     return answer.button.accept && answer.value ? joined(folder, answer.value) : null;
   }
 
-  async function chooseRunning(): Promise<string | null> {
-    if (batches.running.length < 2) {
-      return batches.running[0]?.folder ?? null;
+  /** The batch that is named, the only one that there is, or the one that is chosen. */
+  async function meant(args: any, among: IBatch[], title: string): Promise<IBatch | null> {
+    let folder: string | null = args.folder ?? among[0]?.folder ?? null;
+    if (args.folder === undefined && among.length > 1) {
+      const items = among.map(batch => batch.folder);
+      const answer = await InputDialog.getItem({ title, label: trans.__('Batch'), items });
+      folder = answer.button.accept ? answer.value : null;
     }
-    const items = batches.running.map(batch => batch.folder);
-    const answer = await InputDialog.getItem({ title: trans.__('Stop batch'), label: trans.__('Batch'), items });
-    return answer.button.accept ? answer.value : null;
+    return among.find(batch => batch.folder === folder) ?? null;
   }
 }
 

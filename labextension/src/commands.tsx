@@ -13,7 +13,7 @@ import { Message } from './model/feed';
 import { addCompare } from './compare';
 import { isWorking } from './model/person';
 import { RunsModel } from './model/runs';
-import { addReexecute } from './reexecute';
+import { addReexecute, IRerunning } from './reexecute';
 import { viewOf } from './notebook/attempt';
 import { IDetail, IEvent, IRecord } from './tokens';
 
@@ -231,7 +231,7 @@ class PageWidget extends ReactWidget {
     path: string,
     private _trans: TranslationBundle,
     private _jump: (cell: string | null, output: number | null, text: string, line: string) => void,
-    private _do: (command: 'reexecute' | 'compare') => void
+    private _do: (command: 'reexecute' | 'stop-reexecution' | 'compare') => Promise<any>
   ) {
     super();
     this.addClass('jp-reclaim-Document');
@@ -287,14 +287,18 @@ class PageWidget extends ReactWidget {
         record={this._record}
         cells={cellsOf(this._events)}
         jump={this._jump}
-        reexecute={() => this._do('reexecute')}
-        compare={() => this._do('compare')}
+        rerunning={this._rerunning}
+        compare={() => void this._do('compare')}
         api={this._model.api}
         trans={this._trans}
       />
     );
   }
 
+  private _rerunning: IRerunning = {
+    start: () => void this._do('reexecute'),
+    stop: async () => (await this._do('stop-reexecution')) === true
+  };
   private _detail: IDetail | null = null;
   private _record: IRecord | null = null;
   private _problem: string | null = null;

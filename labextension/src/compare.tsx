@@ -4,10 +4,11 @@ import { TranslationBundle } from '@jupyterlab/translation';
 import { HTMLSelect, ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { Compare, Jump } from './components/Compare';
-import { agentName, markOf, words } from './format';
+import { agentName, markOf } from './format';
 import { reclaimIcon } from './icons';
 import { paperOf } from './model/picks';
 import { RunsModel } from './model/runs';
+import { term } from './terms';
 import { IAttempt } from './tokens';
 
 /** The commands that choose two attempts of a paper and show them side by side. */
@@ -179,7 +180,7 @@ class CompareForm extends ReactWidget {
         <HTMLSelect value={value} onChange={event => set(event.target.value)}>
           {all.map(one => (
             <option key={one.path} value={one.path}>
-              {`${agentName(one)} ${one.batch} #${one.repeat}: ${words(markOf(one))}`}
+              {`${agentName(one)} ${one.batch} #${one.repeat}: ${term(markOf(one), trans)}`}
             </option>
           ))}
         </HTMLSelect>

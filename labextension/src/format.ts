@@ -1,5 +1,7 @@
 /** Numbers, hours and words as people read them. Nothing here knows the lab. */
 
+import { TranslationBundle } from '@jupyterlab/translation';
+import { term } from './terms';
 import { IAttempt, IPaper } from './tokens';
 
 export const OUTCOMES = [
@@ -16,22 +18,6 @@ export const OUTCOMES = [
 /** Ends that are not the agent's result; they are shown, and stand in no rate. */
 export const NOT_COUNTED = ['infrastructure_error', 'cancelled'];
 
-/** Sentences by outcome, for tooltips. */
-export const OUTCOME_TEXT: { [outcome: string]: string } = {
-  reproduced: 'the measured value lies inside the criterion',
-  near_miss: 'outside the criterion by at most one more tolerance',
-  not_reproduced: 'measured, and outside the criterion',
-  blocked: 'something that was needed could not be had',
-  unverifiable: 'the record does not show where the number comes from',
-  disqualified: 'the number was not measured by this attempt',
-  needs_human: 'a person has to decide',
-  ungraded: 'no verdict yet',
-  running: 'running now',
-  dead_runner: 'its runner died; it can be resumed',
-  unreadable: 'its record cannot be read',
-  not_counted: 'ended by the harness or a person; not the agent’s result'
-};
-
 /** How an attempt is marked: its outcome, or why it has none. */
 export function markOf(attempt: IAttempt): string {
   if (attempt.state !== 'ended') {
@@ -43,11 +29,6 @@ export function markOf(attempt: IAttempt): string {
   return attempt.outcome !== null && (OUTCOMES as readonly string[]).includes(attempt.outcome)
     ? attempt.outcome
     : 'ungraded';
-}
-
-/** Words of the record, as words. */
-export function words(name: string | null | undefined): string {
-  return (name ?? '').replace(/_/g, ' ');
 }
 
 /** A length of time given in hours: `9.1 s`, `3 min`, `2.7 h`. */
@@ -83,11 +64,11 @@ export function deviceUnit(device: string): string {
 }
 
 /** `4.6 s of 3 min CPU` */
-export function spend(attempt: IAttempt, spent: string | null = attempt.spent_hours): string {
+export function spend(attempt: IAttempt, trans: TranslationBundle, spent: string | null = attempt.spent_hours): string {
   const unit = deviceUnit(attempt.device);
   return attempt.budget_hours === null
     ? `${span(spent)} ${unit}`
-    : `${span(spent)} of ${span(attempt.budget_hours)} ${unit}`;
+    : trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit);
 }
 
 /** Part of the whole between 0 and 1; null where it cannot be said. */
@@ -112,25 +93,24 @@ export function agentName(attempt: IAttempt): string {
 }
 
 /** `need 3 s · 3 min` */
-export function hoursLine(paper: IPaper): string {
-  const need = paper.need_hours === null ? 'need unknown' : `need ${span(paper.need_hours)}`;
+export function hoursLine(paper: IPaper, trans: TranslationBundle): string {
+  const need = paper.need_hours === null ? trans.__('need unknown') : trans.__('need %1', span(paper.need_hours));
   return `${need} · ${span(paper.budget_hours)}`;
 }
 
 /** An attempt in one sentence, for tooltips and screen readers. */
-export function sentence(attempt: IAttempt): string {
-  const mark = markOf(attempt);
-  const parts = [`${agentName(attempt)}, repeat ${attempt.repeat}: ${words(mark)}`];
+export function sentence(attempt: IAttempt, trans: TranslationBundle): string {
+  const parts = [trans.__('%1, repeat %2: %3', agentName(attempt), attempt.repeat, term(markOf(attempt), trans))];
   if (attempt.value !== null) {
-    parts.push(`measured ${quantity(attempt.value, attempt.unit)}`);
+    parts.push(trans.__('measured %1', quantity(attempt.value, attempt.unit)));
   }
   if (attempt.cause) {
-    parts.push(`cause ${attempt.cause}`);
+    parts.push(trans.__('cause %1', attempt.cause));
   }
   if (attempt.reason) {
-    parts.push(`ended: ${words(attempt.reason)}`);
+    parts.push(trans.__('ended: %1', term(attempt.reason, trans)));
   }
-  parts.push(spend(attempt));
+  parts.push(spend(attempt, trans));
   return parts.join(' · ');
 }
 

@@ -36,7 +36,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     browser: IDefaultFileBrowser | null
   ): void => {
     const trans = (translator ?? nullTranslator).load(NAMESPACE);
-    const api = new Api(app.serviceManager.serverSettings);
+    const api = new Api(app.serviceManager.serverSettings, trans);
     const model = new RunsModel(api, new Feed(api));
     const settings = { follow: true, gutter: true };
 
@@ -54,7 +54,8 @@ const plugin: JupyterFrontEndPlugin<void> = {
         start: paper => void app.commands.execute('reclaim:new-attempt', paper === null ? {} : { paper }),
         compare: (left, right) => void app.commands.execute('reclaim:compare', { left, right }),
         stop: attempt => void app.commands.execute('reclaim:stop', { path: attempt.path }),
-        stopBatch: folder => void app.commands.execute('reclaim:stop-batch', { folder })
+        stopBatch: folder => void app.commands.execute('reclaim:stop-batch', { folder }),
+        resumeBatch: folder => void app.commands.execute('reclaim:resume-batch', { folder })
       },
       trans
     );
@@ -82,11 +83,13 @@ const plugin: JupyterFrontEndPlugin<void> = {
       'human-attempt',
       'start-batch',
       'stop-batch',
+      'resume-batch',
       'refresh',
       'stop',
       'resume',
       'grade',
       'reexecute',
+      'stop-reexecution',
       'compare',
       'open-page',
       'work',

@@ -1,12 +1,20 @@
 import { JupyterFrontEnd } from '@jupyterlab/application';
 import { Dialog, ReactWidget, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { TranslationBundle } from '@jupyterlab/translation';
-import { runIcon } from '@jupyterlab/ui-components';
+import { runIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { agentName } from './format';
 import { RunsModel } from './model/runs';
+import { IAttempt } from './tokens';
 
-/** The command that runs an attempt's measurement again, after asking how. */
+/** What a page can do about running an attempt's measurement again. */
+export interface IRerunning {
+  start: () => void;
+  /** Resolves to whether it was told to stop. */
+  stop: () => Promise<boolean>;
+}
+
+/** The commands that run an attempt's measurement again, after asking how, and that stop doing so. */
 export function addReexecute(given: {
   app: JupyterFrontEnd;
   model: RunsModel;
@@ -14,22 +22,28 @@ export function addReexecute(given: {
   attemptOf: (args: any) => string | null;
 }): void {
   const { app, model, trans, attemptOf } = given;
+  const describedBy = { args: { type: 'object', properties: { path: { type: 'string' } } } };
+  const meant = (args: any): IAttempt | null => {
+    const path = attemptOf(args);
+    return (path === null ? undefined : model.attempts.get(path)) ?? null;
+  };
+  const isEnabled = (args: any): boolean => {
+    const attempt = meant(args);
+    return attempt !== null && attempt.state === 'ended' && !attempt.imported;
+  };
+
   app.commands.addCommand('reclaim:reexecute', {
     label: trans.__('Re-execute Attempt…'),
     caption: trans.__('Run the measurement again in a fresh kernel, and add a verdict with what came of it'),
     icon: runIcon,
-    describedBy: { args: { type: 'object', properties: { path: { type: 'string' } } } },
-    isEnabled: args => {
-      const path = attemptOf(args);
-      const attempt = path === null ? undefined : model.attempts.get(path);
-      return attempt !== undefined && attempt.state === 'ended' && !attempt.imported;
-    },
+    describedBy,
+    isEnabled,
     execute: async args => {
-      const path = attemptOf(args);
-      const attempt = path === null ? undefined : model.attempts.get(path);
-      if (path === null || !attempt) {
+      const attempt = meant(args);
+      if (attempt === null) {
         return;
       }
+      const { path } = attempt;
       const form = new Form(trans, attempt.kernel, attempt.unsandboxed);
       const answer = await showDialog({
         title: trans.__('Re-execute %1 at %2', agentName(attempt), attempt.paper),
@@ -45,6 +59,40 @@ export function addReexecute(given: {
         await app.commands.execute('reclaim:open-page', { path });
       } catch (problem) {
         void showErrorMessage(trans.__('The attempt was not re-executed'), (problem as Error).message);
+      }
+    }
+  });
+
+  app.commands.addCommand('reclaim:stop-reexecution', {
+    label: trans.__('Stop Re-execution…'),
+    caption: trans.__('Stop running the measurement again; the attempt stays as it is'),
+    icon: stopIcon,
+    describedBy,
+    isEnabled,
+    execute: async args => {
+      const attempt = meant(args);
+      if (attempt === null) {
+        return false;
+      }
+      const sure = await showDialog({
+        title: trans.__('Stop this re-execution?'),
+        body: trans.__(
+          'Its kernel is stopped, and what it has run so far is removed. %1 at %2 keeps its record and its verdicts.',
+          agentName(attempt),
+          attempt.paper
+        ),
+        buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Stop') })]
+      });
+      if (!sure.button.accept) {
+        return false;
+      }
+      try {
+        await model.api.act(attempt.path, 'stop-reexecution');
+        model.tellActed(attempt.path);
+        return true;
+      } catch (problem) {
+        void showErrorMessage(trans.__('That was not possible'), (problem as Error).message);
+        return false;
       }
     }
   });

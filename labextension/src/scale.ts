@@ -4,6 +4,7 @@ import { IScale } from './tokens';
 
 export interface IPlaced {
   kind: 'value' | 'target' | 'baseline' | 'sibling' | 'gold';
+  /** Of what has one of its own. */
   name: string;
   text: string;
   /** Between 0 and 1 of the line. */
@@ -46,9 +47,9 @@ export function layOut(scale: IScale, value: string | null): ILine | null {
   };
   scale.siblings.forEach(sibling => add('sibling', sibling.name, sibling.value));
   add('baseline', scale.baseline?.name ?? '', scale.baseline?.value);
-  add('gold', 'gold run', scale.gold?.value);
-  add('target', 'target', scale.target);
-  add('value', 'observed', value);
+  add('gold', '', scale.gold?.value);
+  add('target', '', scale.target);
+  add('value', '', value);
 
   // The line always holds band and target; the value too unless it is far away; the others when they are near.
   let from = Math.min(...(core.length ? core : [observed as number]));

@@ -190,6 +190,8 @@ export interface IReexecution {
   whole: boolean | null;
   started: string | null;
   ended: string | null;
+  /** The last one was stopped before all had run; nothing of it is left. */
+  stopped: boolean;
   problem: string | null;
   results: { file: string; problem: string | null; result: IRerun | null }[];
 }
@@ -395,6 +397,8 @@ export interface IBatch {
   folder: string;
   name: string;
   total: number;
+  /** How often an attempt is made again after a fault or a stop. */
+  retries: number;
   hours: IHours[];
   running: boolean;
 }

@@ -12,7 +12,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,13 +134,20 @@ def given(request: Request, pool: Sequence[str] | None = None, *, waits: bool = 
 
 
 @contextlib.contextmanager
-def holding(want: Wanted, pool: Sequence[str] | None = None, *, waits: bool = True) -> Iterator[tuple[str, ...]]:
+def holding(
+    want: Wanted,
+    pool: Sequence[str] | None = None,
+    *,
+    waits: bool = True,
+    look: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[str, ...]]:
     """Hold what an attempt takes while it runs.
 
     Args:
         want: what it takes.
         pool: ids to choose from; default: all GPUs of the machine.
         waits: until they are free.
+        look: called again and again meanwhile; what it raises ends the wait.
 
     Yields:
         the ids; none where none are wanted, or where the machine does not know enough of them, which whoever begins
@@ -160,6 +167,7 @@ def holding(want: Wanted, pool: Sequence[str] | None = None, *, waits: bool = Tr
             raise AttemptError(f"{busy}; begin it when one of those has ended, or put it into a batch, which waits")
         logger.warning("waiting: %s", busy)
     while held is None:
+        look()
         time.sleep(WAIT_SECONDS)
         held = take(ids, want.number)
     try:

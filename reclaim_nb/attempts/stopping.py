@@ -9,9 +9,13 @@ import sys
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
 from typing import Any, TypeVar
 
+from reclaim_nb.errors import Stopped
+
 T = TypeVar("T")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
@@ -25,12 +29,46 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
         return _in_thread(work, stop)
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(stop.cancellable(work))
-    before = {number: signal.signal(number, stop.on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop.on_signal) for number in SIGNALS}
+    stop.also = [handler for handler in before.values() if isinstance(handler, StopAsked)]
     try:
         return asyncio.run(stop.cancellable(work))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class StopAsked:
+    """Remembers, while entered, that this process was told to stop: for work that runs several attempts in a row.
+
+    The attempt that runs then ends as ``cancelled``, or as it was about to; this says that no other is to begin. Where
+    signals are not this process's to handle, as in a notebook or a thread, it remembers nothing.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> StopAsked:
+        if threading.current_thread() is threading.main_thread() and not _loop_runs():
+            self._before = {number: signal.signal(number, self) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+
+    def check(self) -> None:
+        """Pass when nobody has asked.
+
+        Raises:
+            Stopped: when somebody has.
+        """
+        if self._asked:
+            raise Stopped("told to stop by a signal; what had been run so far is removed")
 
 
 class _Stop:
@@ -40,6 +78,7 @@ class _Stop:
         self._asked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
+        self.also: list[StopAsked] = []
 
     async def cancellable(self, work: Coroutine[Any, Any, T]) -> T:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
@@ -47,7 +86,9 @@ class _Stop:
             self._task.cancel()
         return await work
 
-    def on_signal(self, number: int, frame: object) -> None:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        for asked in self.also:
+            asked(number, frame)
         self.ask()
 
     def ask(self) -> None:

@@ -68,13 +68,16 @@ def reexecute(
 
     It runs once as it was and once with changed inputs: a measurement answers to them, a constant does not.
     """
+    from reclaim_nb.attempts.stopping import StopAsked
     from reclaim_nb.grading.reexecute import grade_with_reexecution, read_reexecution
     from reclaim_nb.grading.reexecute import reexecute as run_again
     from reclaim_nb.grading.verdict import write_verdict
 
     folder = ended(path)
     where: Any = None if kernel is None else kernel.value
-    found = run_again(folder, what="notebook" if whole else "cell", kernel=where, change=not no_change, seed=seed)
+    what: Any = "notebook" if whole else "cell"
+    with StopAsked() as stop:
+        found = run_again(folder, what=what, kernel=where, change=not no_change, seed=seed, stop=stop)
     write_verdict(folder, grade_with_reexecution(folder, running.recorded_card(folder), found))
     rerun, _ = read_reexecution(found)
     if as_json:

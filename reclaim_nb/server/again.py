@@ -10,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.errors import ReclaimError
+from reclaim_nb.errors import ReclaimError, Stopped
 from reclaim_nb.record.clock import SystemClock
 from reclaim_nb.record.folder import AttemptFolder, Lock, is_held, write_json
 
 LOCK = ".reexecute.lock"
 STATE = ".reexecute.json"
 """What the last one was asked for and what became of it; no part of the record."""
+NOTHING: dict[str, Any] = {"whole": None, "started": None, "ended": None, "stopped": False, "problem": None}
+"""How it stands where none was asked for yet."""
 
 RESULTS = "reexecution.*.json"
 
@@ -33,26 +35,32 @@ def run_again(folder: AttemptFolder, whole: bool, begun: Callable[[], None]) -> 
         The file of the verdict.
 
     Raises:
+        Stopped: when this process was told to stop before all had run; nothing is then left of it but that.
         ReclaimError: when it cannot be done; what came after ``begun`` is also kept for :func:`state`.
     """
+    from reclaim_nb.attempts.stopping import StopAsked
     from reclaim_nb.commands.running import recorded_card
     from reclaim_nb.grading.reexecute import grade_with_reexecution, reexecute
     from reclaim_nb.grading.verdict import write_verdict
 
     lock = Lock(folder, LOCK)
-    lock.take()
-    told: dict[str, Any] = {"whole": whole, "started": SystemClock().now(), "ended": None, "problem": None}
-    try:
-        write_json(folder.path / STATE, told)
-        found = reexecute(folder, what="notebook" if whole else "cell", begun=begun)
-        return write_verdict(folder, grade_with_reexecution(folder, recorded_card(folder), found))
-    except Exception as problem:
-        text = str(problem) if isinstance(problem, ReclaimError) else f"{type(problem).__name__}: {problem}"
-        told["problem"] = text
-        raise
-    finally:
-        write_json(folder.path / STATE, told | {"ended": SystemClock().now()})
-        lock.release()
+    told = NOTHING | {"whole": whole, "started": SystemClock().now()}
+    with StopAsked() as stop:
+        lock.take()
+        try:
+            write_json(folder.path / STATE, told)
+            found = reexecute(folder, what="notebook" if whole else "cell", begun=begun, stop=stop)
+            return write_verdict(folder, grade_with_reexecution(folder, recorded_card(folder), found))
+        except Stopped:
+            told["stopped"] = True
+            raise
+        except Exception as problem:
+            text = str(problem) if isinstance(problem, ReclaimError) else f"{type(problem).__name__}: {problem}"
+            told["problem"] = text
+            raise
+        finally:
+            write_json(folder.path / STATE, told | {"ended": SystemClock().now()})
+            lock.release()
 
 
 def state(folder: AttemptFolder) -> dict[str, Any]:
@@ -60,9 +68,9 @@ def state(folder: AttemptFolder) -> dict[str, Any]:
     running = is_held(folder, LOCK)
     try:
         last = json.loads((folder.path / STATE).read_text("utf-8"))
-        told = {name: last.get(name) for name in ("whole", "started", "ended", "problem")}
+        told = {name: last.get(name, none) for name, none in NOTHING.items()}
     except (OSError, ValueError, AttributeError):
-        told = {"whole": None, "started": None, "ended": None, "problem": None}
+        told = dict(NOTHING)
     if not running and told["started"] is not None and told["ended"] is None:
         told["problem"] = "its process ended before it was done; runner.log beside the record may say why"
     return {"running": running, **told, "results": [_result(path) for path in _results(folder)]}

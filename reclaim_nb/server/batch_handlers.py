@@ -46,6 +46,10 @@ class _BatchHandler(Handler):
         batches.check_plan(plan, self.settings["reclaim_agents"], self.settings["reclaim_kernels"], papers, self.places)
         return plan
 
+    def preview(self, plan: Plan) -> dict[str, object]:
+        """Return what carrying a plan out would do, where this server is configured for it."""
+        return batches.preview(self.checked(plan), self.places, int(self.settings["reclaim_slots"]))
+
     async def begin(self, plan: Plan) -> None:
         """Carry a plan out in a process of its own, and tell the name of its folder."""
         slots = int(self.settings["reclaim_slots"])
@@ -76,11 +80,7 @@ class PlanHandler(_BatchHandler):
     async def get(self) -> None:
         path = self.get_query_argument("path", "")
 
-        def read() -> dict[str, object]:
-            plan = self.checked(batches.read_plan(self.places, path))
-            return batches.preview(plan, self.places, int(self.settings["reclaim_slots"]))
-
-        self.tell(await asyncio.to_thread(read))
+        self.tell(await asyncio.to_thread(lambda: self.preview(batches.read_plan(self.places, path))))
 
 
 class BatchesHandler(_BatchHandler):
@@ -102,6 +102,12 @@ class BatchesHandler(_BatchHandler):
 
 class BatchHandler(_BatchHandler):
     """Stopping a batch, and going on with it by the plan it was begun with."""
+
+    @authenticated
+    @authorized
+    @answers
+    async def get(self, name: str) -> None:
+        self.tell(await asyncio.to_thread(lambda: self.preview(self.batches.plan(name))))
 
     @authenticated
     @authorized

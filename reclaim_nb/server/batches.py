@@ -183,6 +183,7 @@ class Batches:
                     "folder": file.parent.name,
                     "name": plan.name,
                     "total": len(declared),
+                    "retries": plan.retries,
                     "hours": _hours(declared),
                 }
                 known = self._known[str(file)] = (stamp, facts)

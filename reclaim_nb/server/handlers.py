@@ -256,7 +256,7 @@ class RecordHandler(Handler):
 
 
 class ActionsHandler(Handler):
-    """Stopping, resuming, grading and re-executing an attempt."""
+    """Stopping, resuming, grading and re-executing an attempt; stopping its re-execution."""
 
     @authenticated
     @authorized
@@ -274,6 +274,8 @@ class ActionsHandler(Handler):
         elif action == "reexecute":
             await self.require_kernel(folder)
             await processes.reexecute(folder, body.whole)
+        elif action == "stop-reexecution":
+            processes.stop_reexecution(folder)
         else:
             await processes.grade(folder)
         self.watch.soon()

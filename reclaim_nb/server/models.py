@@ -39,7 +39,7 @@ class StartBody(_Body):
 class ActionBody(_Body):
     """What is to be done with an attempt."""
 
-    action: Literal["stop", "resume", "grade", "reexecute"]
+    action: Literal["stop", "resume", "grade", "reexecute", "stop-reexecution"]
     whole: bool = False
     """Of a re-execution: run the whole notebook in an empty workspace, not the measurement alone."""
 

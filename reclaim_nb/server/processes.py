@@ -106,17 +106,32 @@ def stop(folder: AttemptFolder) -> int:
     """
     if not is_held(folder):
         raise Refused("no runner is at work on this attempt; there is nothing to stop")
-    owner = (folder.path / RUNNER_LOCK).read_text("utf-8", "replace").split()
+    return _tell_to_stop(folder, RUNNER_LOCK, "the runner of this attempt")
+
+
+def stop_reexecution(folder: AttemptFolder) -> int:
+    """Ask the process that re-executes an attempt to stop and leave nothing behind; return its process id.
+
+    Raises:
+        Refused: when no process of this machine re-executes it.
+    """
+    if not is_held(folder, LOCK):
+        raise Refused("this attempt is not being re-executed; there is nothing to stop")
+    return _tell_to_stop(folder, LOCK, "the re-execution of this attempt")
+
+
+def _tell_to_stop(folder: AttemptFolder, lock: str, who: str) -> int:
+    owner = (folder.path / lock).read_text("utf-8", "replace").split()
     # written by whoever holds the lock: "pid N on HOST"
     if len(owner) != 4 or owner[0] != "pid" or not owner[1].isdigit():
-        raise Refused("the runner of this attempt is only just starting; try again in a second")
+        raise Refused(f"{who} is only just starting; try again in a second")
     if owner[3] != os.uname().nodename:
-        raise Refused(f"the runner works on {owner[3]}; stop it there")
+        raise Refused(f"{who} is on {owner[3]}; stop it there")
     pid = int(owner[1])
     try:
         os.kill(pid, signal.SIGTERM)
     except (ProcessLookupError, PermissionError) as problem:
-        raise Refused(f"the runner (pid {pid}) cannot be told to stop: {problem.strerror}") from None
+        raise Refused(f"{who} (pid {pid}) cannot be told to stop: {problem.strerror}") from None
     return pid
 
 

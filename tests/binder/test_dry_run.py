@@ -237,7 +237,7 @@ def test_the_whole_procedure(started: Started) -> None:
 def test_the_demo_in_a_browser(started: Started) -> None:
     """JupyterLab opens on the demo; everything is run there, and the controls change what stands below them."""
     pytest.importorskip("playwright")
-    from browser_lab import SHOTS, browser, launched
+    from browser_lab import browser, launched, shot
 
     if browser() is None:
         pytest.skip("there is no chromium")
@@ -269,7 +269,5 @@ def test_the_demo_in_a_browser(started: Started) -> None:
         words.fill("C13")
         words.press("Enter")
         page.wait_for_selector(".jp-NotebookPanel .reclaim-view caption >> text=8 of 36 attempts")
-        page.wait_for_timeout(500)
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=SHOTS / "binder.png")
+        shot(page, "binder")
     print(f"in the browser: peak with chromium {peak.bytes / 2**20:.0f} MiB")

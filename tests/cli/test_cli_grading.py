@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from cli_helpers import Call, in_process, write_notebook
+from cli_helpers import RECLAIM, Call, in_process, write_notebook
 
 from reclaim_nb.record.folder import AttemptFolder
 from tests.agents.model_endpoint import Endpoint
@@ -96,6 +99,33 @@ def test_reexecution_is_told_in_words(reclaim: Call, measured: Path) -> None:
     ran = reclaim("reexecute", measured, "--seed", 3)
     assert ran.code == 0, ran.err
     assert "came out again" in ran.out and "changed inputs" in ran.out and "rules+reexecution" in ran.out
+
+
+def test_ctrl_c_is_4_and_leaves_neither_a_verdict_nor_half_a_measurement(reclaim: Call, tmp_path: Path) -> None:
+    slow = "import pathlib, time\nif pathlib.Path('ran').exists():\n    time.sleep(300)\n"
+    shown = "print('ROC AUC', round(sum(hits) / len(hits), 4))"
+    cells = write_notebook(tmp_path / "cells.ipynb", HELD, slow + shown, "pathlib.Path('ran').touch()")
+    words = (
+        "run",
+        "small/iforest-breastw",
+        "--option",
+        f"notebook={cells}",
+        "--kernel",
+        "local",
+        "--no-grade",
+        "--json",
+    )
+    made = Path(reclaim(*words, "--runs", tmp_path / "runs").json["folder"])
+    before = sorted(made.iterdir())
+    again = subprocess.Popen([str(RECLAIM), "reexecute", str(made)], stderr=subprocess.PIPE, text=True)
+    stream = made / "reexecution.1" / "same" / "stream.jsonl"
+    while not (stream.exists() and "time.sleep" in stream.read_text().rpartition('"execute"')[0]):
+        assert again.poll() is None
+        time.sleep(0.1)
+    again.send_signal(signal.SIGINT)
+    _, said = again.communicate(timeout=60)
+    assert again.returncode == 4 and "stopped" in said and "removed" in said
+    assert sorted(made.iterdir()) == before
 
 
 def test_nothing_to_run_again_is_1(reclaim: Call, tmp_path: Path) -> None:

@@ -26,6 +26,12 @@ MISS = {
     "measure": _MEAN,
     "submit": _SUBMIT,
 }
+AGAIN_SLOW = {
+    "draw": GOOD["draw"],
+    "measure": f"import pathlib, time\nif pathlib.Path('ran').exists():\n    time.sleep(300)\n{_MEAN}",
+    "submit": f"pathlib.Path('ran').touch()\n{_SUBMIT}",
+}
+"""Quick the first time, and slow where it runs again in the workspace that it left."""
 HOSTILE = {
     "script": (
         "from IPython.display import HTML, Javascript, display\n"

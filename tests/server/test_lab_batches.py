@@ -58,7 +58,7 @@ async def test_a_plan_says_what_it_will_do_and_does_it_until_it_is_stopped(
 
     told = json.loads((await post(jp_fetch, "batches", {"path": "plan.yaml"})).body)
     (batch,) = (await get(jp_fetch, "batches", "Batches"))["batches"]
-    assert (batch["folder"], batch["total"], batch["running"]) == (told["folder"], 4, True)
+    assert (batch["folder"], batch["total"], batch["retries"], batch["running"]) == (told["folder"], 4, 2, True)
     status, message = await refused(post(jp_fetch, "batches", {"path": "plan.yaml"}))
     assert status == 409 and "a pool is at work" in message
     while not any(row.state == "running" for row in Index(runs).rows()):
@@ -71,6 +71,8 @@ async def test_a_plan_says_what_it_will_do_and_does_it_until_it_is_stopped(
     assert {row.reason for row in made} == {"cancelled"}
     status, message = await refused(post(jp_fetch, f"batches/{told['folder']}", {"action": "stop"}))
     assert status == 409 and "nothing to stop" in message
+    left = await get(jp_fetch, f"batches/{told['folder']}", "Plan")
+    assert (left["name"], left["total"], left["done"], left["running"]) == ("two slow ones", 4, 0, False)
 
 
 async def test_a_batch_is_gone_on_with_by_the_plan_it_was_begun_with(
@@ -134,4 +136,6 @@ async def test_paths_lead_nowhere_else(
     assert status == 404
     for name in ("..", "none", "single"):
         status, _ = await refused(post(jp_fetch, f"batches/{name}", {"action": "stop"}))
+        assert status == 404
+        status, _ = await refused(jp_fetch("reclaim", "api", "batches", name))
         assert status == 404

@@ -58,10 +58,13 @@ values = st.recursive(
 )
 
 
+ACTIONS = ["stop", "resume", "grade", "reexecute", "stop-reexecution"]
+
+
 def bodies(address: str) -> st.SearchStrategy[Any]:
     """Return bodies that come close to what an address takes."""
     known: dict[str, st.SearchStrategy[Any]] = (
-        {"action": st.sampled_from(["stop", "resume", "grade", "reexecute"]), "whole": st.booleans()}
+        {"action": st.sampled_from(ACTIONS), "whole": st.booleans()}
         if "actions" in address or "{batch}" in address
         else {"do": st.sampled_from(["submit", "close"]), "value": st.sampled_from(["1", ""]), "cell": odd, "note": odd}
         if "desk" in address

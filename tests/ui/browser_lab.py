@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).parent.parent.parent
-SHOTS = Path(os.environ.get("RECLAIM_SCREENSHOTS") or REPOSITORY / "docs" / "screenshots")
 
 
 @dataclass
@@ -28,13 +29,21 @@ class Lab:
         return self.root / "runs"
 
 
+@functools.cache
+def pictures() -> Path:
+    """Return the folder that pictures are kept in: the one that is named, else a new one outside of the checkout."""
+    named = os.environ.get("RECLAIM_SCREENSHOTS")
+    folder = Path(named) if named else Path(tempfile.mkdtemp(prefix="pictures-of-the-lab-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def shot(page: Any, name: str, at: str | None = None) -> None:
     """Keep a picture of a page, with what a selector finds brought to the top."""
-    SHOTS.mkdir(parents=True, exist_ok=True)
     if at is not None:
         page.locator(at).first.evaluate("node => node.scrollIntoView({block: 'start'})")
     page.wait_for_timeout(400)  # animations
-    page.screenshot(path=SHOTS / f"{name}.png")
+    page.screenshot(path=pictures() / f"{name}.png")
 
 
 def browser() -> str | None:

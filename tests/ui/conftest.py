@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_lab import REPOSITORY, Lab, browser, launched
+from browser_lab import REPOSITORY, Lab, browser, launched, pictures
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))  # what both folders' tests make attempts of
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say where the pictures are, when there are any."""
+    if pictures.cache_info().currsize:
+        terminalreporter.write_line(f"pictures of the lab: {pictures()}")
 
 
 def missing() -> str | None:

@@ -1,4 +1,4 @@
-"""A batch is begun from its plan file in JupyterLab, watched in the panel, and stopped."""
+"""A batch is begun from its plan file in JupyterLab, watched in the panel, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ def test_a_batch_is_begun_from_its_plan_watched_and_stopped(files: Any, lab: Lab
     assert pool_at_work(folder) is None
     made = [row for row in Index(lab.runs).rows() if row.path.startswith("slow-and-good/")]
     assert "cancelled" in {row.reason for row in made} and len(made) < 8
+    resumed(page, lab)
 
     # From the palette, a plan that has begun says what is left.
     page.click(f'.jp-SideBar [data-id="{FILES[1:]}"]')
@@ -96,3 +97,26 @@ def test_a_batch_is_begun_from_its_plan_watched_and_stopped(files: Any, lab: Lab
     page.evaluate("() => void window.jupyterapp.commands.execute('reclaim:start-batch')")
     page.wait_for_selector(".jp-reclaim-Plan >> text=will be made", timeout=30_000)
     page.click(".jp-Dialog button >> text=Cancel")
+
+
+def resumed(page: Any, lab: Lab) -> None:
+    """Go on with the batch that was stopped, and stop it again."""
+    page.click(f"{PANEL} .jp-reclaim-Row.jp-mod-header >> text=Unfinished batches")
+    page.wait_for_selector(f"{ROW} >> text=stopped")
+    assert "of 8 done" in page.inner_text(ROW)
+    shot(page, "batch-stopped")
+    page.click(f"{ROW} button[title='Resume this batch']")
+    page.wait_for_selector(".jp-Dialog >> text=Resume the batch slow and good?", timeout=30_000)
+    assert "will be made" in page.inner_text(".jp-reclaim-Plan")
+    shot(page, "batch-resume")
+    page.click(".jp-Dialog .jp-mod-accept")
+    page.wait_for_selector(f"{ROW} button[title='Stop this batch']", timeout=60_000)
+    assert pool_at_work(lab.runs / "slow-and-good") is not None
+    assert page.locator(f"{PANEL} .jp-reclaim-Row >> text=Unfinished batches").count() == 0
+    page.wait_for_selector(f"{ROW} >> text=1 running", timeout=30_000)
+
+    # The only one that runs is meant where none is named.
+    page.evaluate("() => void window.jupyterapp.commands.execute('reclaim:stop-batch')")
+    page.click(".jp-Dialog .jp-mod-accept")
+    page.wait_for_selector(f"{PANEL} .jp-reclaim-Row >> text=Unfinished batches", timeout=60_000)
+    assert pool_at_work(lab.runs / "slow-and-good") is None

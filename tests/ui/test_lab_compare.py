@@ -215,3 +215,29 @@ def test_attempt_is_re_executed_from_its_page(page: Any, lab: Lab, other: str) -
     shot(page, "re-execution", f"{PAGE} h2:has-text('Verdicts')")
     files = [one["file"] for one in get(lab, f"attempts/{other}")["verdicts"]]
     assert files == ["verdict.rules.json", "verdict.rules+reexecution.json"]
+
+
+def test_a_re_execution_is_stopped_from_its_page(page: Any, lab: Lab) -> None:
+    from lab_papers import AGAIN_SLOW
+    from lab_talk import replay
+
+    made = replay(lab.papers, lab.runs, AGAIN_SLOW, lab.root / "again-slow.ipynb").folder
+    open_page(page, made.path.relative_to(lab.runs).as_posix())
+    again = f"{PAGE} .jp-reclaim-Reexecution"
+    page.click(f"{again} >> text=Re-execute…")
+    page.click(".jp-Dialog .jp-mod-accept")
+    page.wait_for_selector(f"{again} >> text=Running again for", timeout=60_000)
+    shot(page, "re-execution-runs", f"{PAGE} h2:has-text('Verdicts')")
+
+    page.click(f"{again} >> text=Stop…")
+    page.click(".jp-Dialog button >> text=Cancel")
+    assert "Running again for" in page.inner_text(again)
+    page.click(f"{again} >> text=Stop…")
+    page.wait_for_selector(".jp-Dialog >> text=keeps its record and its verdicts")
+    shot(page, "stop-re-execution")
+    page.click(".jp-Dialog .jp-mod-accept")
+    page.wait_for_selector(f"{again} >> text=The last try was stopped after", timeout=60_000)
+    shot(page, "re-execution-stopped", f"{PAGE} h2:has-text('Verdicts')")
+    assert page.locator(f"{again} >> text=Re-execute again…").is_enabled()
+    assert page.locator(f"{PAGE} .jp-reclaim-Verdict").count() == 1
+    assert not list(made.path.glob("reexecution.*"))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser_lab import SHOTS, browser
+from browser_lab import browser, pictures
 
 pytestmark = [pytest.mark.ui, pytest.mark.timeout(600)]
 
@@ -24,7 +24,7 @@ def test_the_recorded_batch_fills_the_panel_without_any_network(tmp_path: Path) 
     if browser() is None or not panel_installed():
         pytest.skip("there is no chromium, or the panel is not built")
     script = Path(__file__).with_name("offline_demo.py")
-    command = [*alone, sys.executable, str(script), str(tmp_path), str(SHOTS / "demo.png")]
+    command = [*alone, sys.executable, str(script), str(tmp_path), str(pictures() / "demo.png")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])

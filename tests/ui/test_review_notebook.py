@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_lab import SHOTS, Lab
+from browser_lab import Lab, shot
 
 from reclaim_nb.data import data_folder
 from reclaim_nb.rebuild import review
@@ -90,12 +90,6 @@ def press(page: Any, button: str) -> None:
 
 def told(page: Any, text: str) -> None:
     page.wait_for_selector(f"{SHOWN} .widget-html-content >> text={text}", timeout=30_000)
-
-
-def shot(page: Any, name: str) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.wait_for_timeout(400)
-    page.screenshot(path=SHOTS / f"{name}.png")
 
 
 def test_two_raters_and_a_third_person(book: Any, drafted: Folder) -> None:

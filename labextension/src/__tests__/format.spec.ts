@@ -1,5 +1,6 @@
-import { agentName, hoursLine, markOf, quantity, sentence, share, short, since, span, spend, words } from '../format';
-import { attempt, paper } from './samples';
+import { agentName, hoursLine, markOf, quantity, sentence, share, short, since, span, spend } from '../format';
+import { meaningOf, term, words } from '../terms';
+import { attempt, english, loud, paper } from './samples';
 
 test.each([
   [null, '–'],
@@ -59,12 +60,24 @@ test('an attempt in words', () => {
     cause: 'C14'
   });
   expect(agentName(one)).toBe('replay m-1 +nudge +anchor_gate');
-  expect(sentence(one)).toBe(
+  expect(sentence(one, english)).toBe(
     'replay m-1 +nudge +anchor_gate, repeat 1: near miss · measured 4.2 count · cause C14 · ended: submitted · 3.6 s of 3 min CPU'
   );
-  expect(spend(attempt('a', { device: 'gpu', budget_hours: null }))).toBe('3.6 s H100');
+  expect(sentence(one, loud)).toBe(
+    'replay m-1 +nudge +anchor_gate, REPEAT 1: NEAR MISS · MEASURED 4.2 count · CAUSE C14 · ENDED: SUBMITTED · 3.6 s OF 3 min CPU'
+  );
+  expect(spend(attempt('a', { device: 'gpu', budget_hours: null }), english)).toBe('3.6 s H100');
   expect(words('not_reproduced')).toBe('not reproduced');
-  expect(hoursLine(paper('a', { need_hours: null }))).toBe('need unknown · 3 min');
+  expect(hoursLine(paper('a', { need_hours: null }), english)).toBe('need unknown · 3 min');
+});
+
+test('a word of a record is told in the person’s language, and as it is where nobody has a word for it', () => {
+  expect(term('not_reproduced', loud)).toBe('NOT REPRODUCED');
+  expect(term('a_rule_of_tomorrow', loud)).toBe('a rule of tomorrow');
+  expect(term('constructor', loud)).toBe('constructor');
+  expect(term(null, loud)).toBe('');
+  expect(meaningOf('blocked', loud)).toBe('SOMETHING THAT WAS NEEDED COULD NOT BE HAD');
+  expect(meaningOf('toString', loud)).toBe('');
 });
 
 test('time since a moment', () => {

@@ -1,9 +1,5 @@
 import { linesOf } from '../components/ImportedFacts';
-
-/** English, as the lab's own translator gives it. */
-const trans: any = {
-  __: (text: string, ...values: unknown[]) => text.replace(/%(\d)/g, (_, number) => String(values[Number(number) - 1]))
-};
+import { english as trans } from './samples';
 
 describe('a published run', () => {
   const run = {

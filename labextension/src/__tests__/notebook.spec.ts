@@ -2,7 +2,7 @@ import { locate } from '../notebook/evidence';
 import { sameCells } from '../notebook/growth';
 import { gutterOf, runningFor } from '../notebook/gutter';
 import { layOut, withoutOverlap } from '../scale';
-import { scale } from './samples';
+import { english, loud, scale } from './samples';
 
 describe('the number line', () => {
   it('holds band, target and value in their order', () => {
@@ -62,7 +62,7 @@ describe('the gutter', () => {
   const facts = { author: 'agent', turn: 3, status: 'ok', held_seconds: 2, charged_seconds: 2 };
 
   it('says turn, seconds and share of the spend', () => {
-    expect(gutterOf(facts, 'code', 8, false, false)).toMatchObject({
+    expect(gutterOf(facts, 'code', 8, false, false, english)).toMatchObject({
       turn: 'turn 3',
       time: '2 s',
       percent: '25 %',
@@ -72,15 +72,22 @@ describe('the gutter', () => {
 
   it('flags what a reader has to know', () => {
     const odd = { ...facts, status: 'timeout', late: 2, gaps: 1, updated_later_by: ['c9'], after_stop: 4, cleared: 1 };
-    const { flags, title } = gutterOf(odd, 'code', 8, true, true);
+    const { flags, title } = gutterOf(odd, 'code', 8, true, true, english);
     expect(flags.map(flag => flag.sign)).toEqual(['✗', 'timeout', '↻', '⌫', 'late', 'after stop', 'gap', '…']);
     expect(title).toContain('differs from the stream');
     expect(title).toContain('updated later, by cell c9');
   });
 
+  it('says all of it in the person’s language', () => {
+    const odd = { ...facts, status: 'error', late: 2, gaps: 1, updated_later_by: ['9'], after_stop: 4, cleared: 1 };
+    const { title, flags, turn } = gutterOf(odd, 'code', 8, true, true, loud);
+    expect(`${turn} ${flags.map(flag => flag.sign).join(' ')} ${title}`).not.toMatch(/[a-z]{3}/);
+    expect(gutterOf({ author: 'harness' }, 'code', 8, false, false, loud, '5 s').title).not.toMatch(/[a-z]{3}/);
+  });
+
   it('tells prose from evidence', () => {
-    expect(gutterOf(facts, 'markdown', 8, false, false)).toMatchObject({ prose: true, time: '' });
-    expect(gutterOf({ ...facts, author: 'harness' }, 'markdown', 8, false, false)).toMatchObject({
+    expect(gutterOf(facts, 'markdown', 8, false, false, english)).toMatchObject({ prose: true, time: '' });
+    expect(gutterOf({ ...facts, author: 'harness' }, 'markdown', 8, false, false, english)).toMatchObject({
       prose: false,
       turn: ''
     });
@@ -124,7 +131,7 @@ describe('the gutter of a cell that runs', () => {
 
   it('says so, with the time since it began, and not that it has not run', () => {
     const running = runningFor(waiting, 'a', live, now);
-    const gutter = gutterOf(waiting, 'code', 10, false, false, running);
+    const gutter = gutterOf(waiting, 'code', 10, false, false, english, running);
     expect(gutter.time).toBe('1 min 5 s');
     expect(gutter.flags.map(flag => flag.sign)).toEqual(['running']);
     expect(gutter.title).toContain('running for 1 min 5 s');
@@ -138,6 +145,8 @@ describe('the gutter of a cell that runs', () => {
   it('says what came of it once it has ended, and that it has not run once the attempt is over', () => {
     expect(runningFor({ status: 'ok' }, 'a', live, now)).toBeNull();
     expect(runningFor(waiting, 'a', null, now)).toBeNull();
-    expect(gutterOf(waiting, 'code', 10, false, false, null).flags.map(flag => flag.sign)).toEqual(['not run']);
+    expect(gutterOf(waiting, 'code', 10, false, false, english, null).flags.map(flag => flag.sign)).toEqual([
+      'not run'
+    ]);
   });
 });

@@ -1,4 +1,20 @@
+import { TranslationBundle } from '@jupyterlab/translation';
 import { IAttempt, IPaper, IScale } from '../tokens';
+
+function bundle(of: (text: string) => string): TranslationBundle {
+  const filled = (text: string, values: unknown[]) =>
+    of(text).replace(/%(\d)/g, (_, number) => String(values[Number(number) - 1]));
+  return {
+    __: (text: string, ...values: unknown[]) => filled(text, values),
+    _n: (one: string, many: string, n: number, ...values: unknown[]) => filled(n === 1 ? one : many, [n, ...values])
+  } as unknown as TranslationBundle;
+}
+
+/** English, as the lab's own translator gives it. */
+export const english = bundle(text => text);
+
+/** Another language: what was not given to be translated stays small. */
+export const loud = bundle(text => text.toUpperCase());
 
 /** What tests change of a whole one. */
 export function paper(id: string, change: Partial<IPaper> = {}): IPaper {

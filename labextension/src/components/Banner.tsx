@@ -1,11 +1,11 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, caretRightIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
-import { agentName, deviceUnit, markOf, OUTCOME_TEXT, quantity, since, span, words } from '../format';
+import { agentName, markOf, quantity, since, span } from '../format';
+import { meaningOf, term, tierText } from '../terms';
 import { ICitation, IDetail, IFact, ILive, IRecord, IVerdict } from '../tokens';
-import { BudgetBar } from './BudgetBar';
+import { BannerButton, Claim, NoBanner, OnTheLine, Spend, spentOf, verdictOf } from './BannerParts';
 import { Mark } from './Mark';
-import { NumberLine } from './NumberLine';
 
 export interface IBannerState {
   detail: IDetail | null;
@@ -51,14 +51,10 @@ export class Banner extends React.Component<
     const { detail, record, problem, changed, compact } = this.props.state;
     const { actions, trans } = this.props;
     if (detail === null) {
-      return (
-        <div className="jp-reclaim-Banner jp-mod-empty" role={problem ? 'alert' : 'status'}>
-          {problem ?? trans.__('Reading the attempt…')}
-        </div>
-      );
+      return <NoBanner problem={problem} trans={trans} />;
     }
     const { attempt, paper } = detail;
-    const verdict = this._verdict();
+    const verdict = verdictOf(detail, this.state.file);
     const caret = compact ? caretRightIcon : caretDownIcon;
     return (
       <div className="jp-reclaim-Banner" role="region" aria-label={trans.__('Attempt')}>
@@ -72,21 +68,28 @@ export class Banner extends React.Component<
           >
             <caret.react tag="span" />
           </button>
-          <Mark mark={markOf(attempt)} />
+          <Mark mark={markOf(attempt)} trans={trans} />
           <span className="jp-reclaim-Banner-name">
             <b>{attempt.paper}</b> · {agentName(attempt)} · {attempt.repeat}
           </span>
           {this._seal(record)}
           {compact && this._outcome(verdict)}
           <span className="jp-reclaim-Banner-buttons">
-            {attempt.state === 'running' && this._button(trans.__('Stop'), () => actions.act('stop'))}
-            {attempt.state === 'dead_runner' && this._button(trans.__('Resume'), () => actions.act('resume'))}
-            {attempt.state === 'ended' &&
-              !attempt.imported &&
-              this._button(verdict ? trans.__('Grade again') : trans.__('Grade'), () => actions.act('grade'))}
-            {this._button(trans.__('Timeline'), actions.openPage)}
-            {!attempt.imported && this._button(trans.__('Compare…'), actions.compare)}
-            {paper && this._button(trans.__('Card'), actions.openCard)}
+            {attempt.state === 'running' && (
+              <BannerButton label={trans.__('Stop')} action={() => actions.act('stop')} />
+            )}
+            {attempt.state === 'dead_runner' && (
+              <BannerButton label={trans.__('Resume')} action={() => actions.act('resume')} />
+            )}
+            {attempt.state === 'ended' && !attempt.imported && (
+              <BannerButton
+                label={verdict ? trans.__('Grade again') : trans.__('Grade')}
+                action={() => actions.act('grade')}
+              />
+            )}
+            <BannerButton label={trans.__('Timeline')} action={actions.openPage} />
+            {!attempt.imported && <BannerButton label={trans.__('Compare…')} action={actions.compare} />}
+            {paper && <BannerButton label={trans.__('Card')} action={actions.openCard} />}
           </span>
         </div>
         {changed && (
@@ -110,38 +113,13 @@ export class Banner extends React.Component<
         {!compact && (
           <div className="jp-reclaim-Banner-body">
             {this._claim(verdict)}
-            <div className="jp-reclaim-Banner-line">
-              {paper ? (
-                <NumberLine
-                  scale={paper.scale}
-                  value={verdict?.value ?? null}
-                  outcome={verdict?.outcome ?? null}
-                  trans={trans}
-                />
-              ) : null}
-              <div className="jp-reclaim-dim jp-reclaim-Banner-why">{why(verdict, detail)}</div>
-            </div>
+            <OnTheLine scale={paper?.scale ?? null} verdict={verdict} why={why(verdict, detail, trans)} trans={trans} />
             {this._spend()}
           </div>
         )}
         {!compact && this._evidence(verdict)}
         {this._live()}
       </div>
-    );
-  }
-
-  private _verdict(): IVerdict | null {
-    const { detail } = this.props.state;
-    const found = (detail?.verdicts ?? []).filter(one => one.verdict !== null);
-    const chosen = found.find(one => one.file === this.state.file) ?? found[found.length - 1];
-    return chosen?.verdict ?? null;
-  }
-
-  private _button(label: string, action: () => void): React.ReactNode {
-    return (
-      <button className="jp-mod-styled jp-mod-minimal jp-reclaim-Button" onClick={action}>
-        {label}
-      </button>
     );
   }
 
@@ -161,7 +139,7 @@ export class Banner extends React.Component<
     if (record.state === 'none') {
       return <span className="jp-reclaim-dim">{trans.__('no record of ours: made elsewhere')}</span>;
     }
-    const text = `${record.events} events\nhead ${record.head}`;
+    const text = trans.__('%1 events\nhead %2', record.events, record.head);
     return record.state === 'sound' ? (
       <span className="jp-reclaim-seal jp-mod-sound" title={text}>
         ✓ {record.ended ? trans.__('record intact') : trans.__('record intact so far')}
@@ -179,18 +157,18 @@ export class Banner extends React.Component<
     const mark = markOf(attempt);
     const broken = this.props.state.record?.state === 'broken';
     if (verdict === null) {
-      const text = attempt.state === 'ended' ? trans.__('no verdict yet') : words(mark);
+      const text = attempt.state === 'ended' ? trans.__('no verdict yet') : term(mark, trans);
       return (
-        <span className="jp-reclaim-outcome jp-mod-ungraded" title={ending ?? OUTCOME_TEXT[mark]}>
+        <span className="jp-reclaim-outcome jp-mod-ungraded" title={ending ?? meaningOf(mark, trans)}>
           {text}
         </span>
       );
     }
     return (
-      <span title={`${verdict.meaning}\n${OUTCOME_TEXT[verdict.outcome] ?? ''}`}>
+      <span title={`${verdict.meaning}\n${meaningOf(verdict.outcome, trans)}`}>
         {broken && <span className="jp-reclaim-outcome jp-mod-void">{trans.__('void')} </span>}
         <span className={`jp-reclaim-outcome ${broken ? 'jp-mod-struck' : `jp-mod-${verdict.outcome}`}`}>
-          {words(verdict.outcome)}
+          {term(verdict.outcome, trans)}
         </span>
         <span className="jp-reclaim-dim">
           {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader}
@@ -208,7 +186,7 @@ export class Banner extends React.Component<
     return (
       <div className="jp-reclaim-Banner-claim">
         <div>
-          <span className="jp-reclaim-Chip" title={TIER_TEXT[attempt.tier] ?? ''}>
+          <span className="jp-reclaim-Chip" title={tierText(attempt.tier, trans)}>
             {attempt.tier || '?'}
           </span>
           {attempt.kernel !== '' && (
@@ -222,19 +200,13 @@ export class Banner extends React.Component<
           )}
           {paper && paper.audit !== 'sound' && (
             <span className={`jp-reclaim-Chip jp-mod-${paper.audit}`} title={paper.audit_reasons.join('\n')}>
-              {trans.__('%1 card', paper.audit)}
+              {trans.__('%1 card', term(paper.audit, trans))}
             </span>
           )}
         </div>
-        <div className="jp-reclaim-Banner-title" title={paper?.claim ?? ''}>
-          {attempt.title || attempt.paper}
-        </div>
-        {paper && (
-          <div className="jp-reclaim-dim">
-            {paper.metric}
-            {paper.direction === 'none' ? '' : trans.__(', %1 is better', paper.direction)}
-          </div>
-        )}
+        <Claim detail={detail}>
+          {paper && paper.direction !== 'none' && trans.__(', %1 is better', term(paper.direction, trans))}
+        </Claim>
         <div className="jp-reclaim-Banner-outcome">
           {this._outcome(verdict)}
           {files.length > 1 && (
@@ -260,27 +232,21 @@ export class Banner extends React.Component<
     const { detail, live, cells } = this.props.state;
     const { trans } = this.props;
     const { attempt, paper, ending } = detail as IDetail;
-    const spent = live?.spent_hours ?? attempt.spent_hours;
-    const unit = deviceUnit(attempt.device);
-    const ofNeed = ratio(spent, paper?.need_hours);
+    const need = paper?.need_hours ?? null;
+    const ofNeed = ratio(spentOf(detail as IDetail, live), need);
     return (
-      <div className="jp-reclaim-Banner-spend">
-        <div className="jp-reclaim-Row-line">
-          <span className="jp-reclaim-dim">{trans.__('spend')}</span>
-          <span>{trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit)}</span>
-        </div>
-        <BudgetBar spent={spent} budget={attempt.budget_hours} need={paper?.need_hours ?? null} unit={unit} />
+      <Spend detail={detail as IDetail} live={live} need={need} trans={trans}>
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span
-            title={
-              trans.__('hours the experiment takes by audit: the mark on the bar') +
-              (ofNeed === null ? '' : `\n${trans.__('spent: %1', ofNeed)}`)
-            }
+            title={[
+              trans.__('hours the experiment takes by audit: the mark on the bar'),
+              ...(ofNeed === null ? [] : [trans.__('spent: %1 × of it', ofNeed)])
+            ].join('\n')}
           >
-            {trans.__('need %1', span(paper?.need_hours))}
+            {trans.__('need %1', span(need))}
           </span>
           <span title={ending ?? ''}>
-            {attempt.reason ? trans.__('ended: %1', words(attempt.reason)) : words(attempt.state)}
+            {attempt.reason ? trans.__('ended: %1', term(attempt.reason, trans)) : term(attempt.state, trans)}
           </span>
         </div>
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
@@ -289,7 +255,7 @@ export class Banner extends React.Component<
             {attempt.started ? attempt.started.slice(0, 16).replace('T', ' ') : ''}
           </span>
         </div>
-      </div>
+      </Spend>
     );
   }
 
@@ -321,7 +287,7 @@ export class Banner extends React.Component<
           .map((one, index) =>
             link(one, one.cell === report.cell ? trans.__('handed in') : trans.__('evidence'), 'cited', `c${index}`)
           )}
-        {verdict.because.slice(0, 6).map((one, index) => link(one, words(one.rule), 'because', `b${index}`))}
+        {verdict.because.slice(0, 6).map((one, index) => link(one, term(one.rule, trans), 'because', `b${index}`))}
         {report.value !== null && (
           <span
             className="jp-reclaim-Banner-report"
@@ -344,7 +310,7 @@ export class Banner extends React.Component<
     const { trans } = this.props;
     return (
       <div className="jp-reclaim-Banner-live" role="status" aria-live="off">
-        <Mark mark="running" />
+        <Mark mark="running" trans={trans} />
         <span>
           {live.turn === null ? '' : trans.__('turn %1', live.turn)}
           {live.running ? ` · ${since(live.since, this.state.now)}` : ` · ${trans.__('between cells (not charged)')}`}
@@ -357,29 +323,27 @@ export class Banner extends React.Component<
   private _timer = 0;
 }
 
-const TIER_TEXT: { [tier: string]: string } = {
-  run: 'the authors published code, data and weights',
-  retrain: 'the authors published code, but no weights',
-  reimplement: 'no code of the authors is available'
-};
-
-function why(verdict: IVerdict | null, detail: IDetail): string {
+function why(verdict: IVerdict | null, detail: IDetail, trans: TranslationBundle): string {
   const band = detail.paper?.criterion;
   if (verdict === null) {
-    return band ? `reproduced if ${band}` : '';
+    return band ? trans.__('reproduced if %1', band) : '';
   }
   const parts: string[] = [];
   if (verdict.place !== null && verdict.place !== 'inside' && verdict.distance !== null) {
-    const tolerances = verdict.tolerances === null ? '' : ` (${verdict.tolerances} × tolerance)`;
-    parts.push(`${quantity(verdict.distance, verdict.unit)} outside the band${tolerances}`);
+    const distance = quantity(verdict.distance, verdict.unit);
+    parts.push(
+      verdict.tolerances === null
+        ? trans.__('%1 outside the band', distance)
+        : trans.__('%1 outside the band (%2 × tolerance)', distance, verdict.tolerances)
+    );
   } else {
     parts.push(verdict.meaning);
   }
   if (verdict.strict_place !== null) {
-    parts.push(`strict bar: ${verdict.strict_place}`);
+    parts.push(trans.__('strict bar: %1', term(verdict.strict_place, trans)));
   }
   if (verdict.flags.length > 0) {
-    parts.push(`flags: ${verdict.flags.map(words).join(', ')}`);
+    parts.push(trans.__('flags: %1', verdict.flags.map(flag => term(flag, trans)).join(', ')));
   }
   return parts.filter(Boolean).join(' · ');
 }
@@ -387,7 +351,11 @@ function why(verdict: IVerdict | null, detail: IDetail): string {
 function ratio(part: string | null | undefined, whole: string | null | undefined): string | null {
   const value = Number(part ?? NaN) / Number(whole ?? NaN);
   return Number.isFinite(value)
-    ? `${value < 0.1 ? '<0.1' : value < 10 ? value.toFixed(1) : Math.round(value)} × of it`
+    ? value < 0.1
+      ? '<0.1'
+      : value < 10
+        ? value.toFixed(1)
+        : String(Math.round(value))
     : null;
 }
 

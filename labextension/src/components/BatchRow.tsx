@@ -1,20 +1,20 @@
 import { TranslationBundle } from '@jupyterlab/translation';
-import { stopIcon } from '@jupyterlab/ui-components';
+import { runIcon, stopIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
-import { standing } from '../model/batches';
-import { IAttempt, IBatch } from '../tokens';
+import { IStanding } from '../model/batches';
 
-/** A batch that a pool is at work on: how far it is, and its stop. */
+/** A batch that a pool is at work on, with its stop, or that can be resumed: how far it is. */
 export function BatchRow(props: {
-  batch: IBatch;
-  attempts: Iterable<IAttempt>;
+  standing: IStanding;
   stop: () => void;
+  resume: () => void;
   trans: TranslationBundle;
 }): React.ReactElement {
-  const { batch, trans } = props;
-  const { done, running, faults } = standing(batch, props.attempts);
+  const { trans } = props;
+  const { batch, done, running, faults } = props.standing;
   const text = trans.__('%1 of %2 done', done, batch.total);
-  const stop = trans.__('Stop this batch');
+  const label = batch.running ? trans.__('Stop this batch') : trans.__('Resume this batch');
+  const icon = batch.running ? stopIcon : runIcon;
   return (
     <>
       <div className="jp-reclaim-Row-line">
@@ -24,15 +24,15 @@ export function BatchRow(props: {
         <span className="jp-reclaim-Row-right">
           <button
             className="jp-reclaim-IconButton"
-            title={stop}
-            aria-label={stop}
+            title={label}
+            aria-label={label}
             tabIndex={-1}
             onClick={event => {
               event.stopPropagation();
-              props.stop();
+              (batch.running ? props.stop : props.resume)();
             }}
           >
-            <stopIcon.react tag="span" width="14px" height="14px" />
+            <icon.react tag="span" width="14px" height="14px" />
           </button>
         </span>
       </div>
@@ -51,7 +51,7 @@ export function BatchRow(props: {
         <span className="jp-reclaim-Row-name">{text}</span>
         <span className="jp-reclaim-Row-right">
           {faults > 0 ? `${trans._n('%1 fault or stop', '%1 faults or stops', faults)} · ` : ''}
-          {trans.__('%1 running', running)}
+          {batch.running ? trans.__('%1 running', running) : trans.__('stopped')}
         </span>
       </div>
     </>

@@ -1,3 +1,4 @@
+import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { share, span } from '../format';
 
@@ -7,12 +8,15 @@ export function BudgetBar(props: {
   budget: string | null;
   need: string | null;
   unit: string;
+  trans: TranslationBundle;
 }): React.ReactElement {
-  const { spent, budget, need, unit } = props;
+  const { spent, budget, need, unit, trans } = props;
   const used = share(spent, budget);
   const mark = share(need, budget);
   const text =
-    `spent ${span(spent)} of ${span(budget)} ${unit}` + (need === null ? '' : `; the mark is the need, ${span(need)}`);
+    need === null
+      ? trans.__('spent %1 of %2 %3', span(spent), span(budget), unit)
+      : trans.__('spent %1 of %2 %3; the mark is the need, %4', span(spent), span(budget), unit, span(need));
   const level = used === null ? '' : used >= 0.999 ? 'jp-mod-full' : used >= 0.8 ? 'jp-mod-high' : '';
   return (
     <div

@@ -1,15 +1,10 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { quantity, span } from '../format';
+import { term, tierText } from '../terms';
 import { ICard, IScale } from '../tokens';
 import { FactsTable } from './FactsTable';
 import { NumberLine } from './NumberLine';
-
-const WHY: { [tier: string]: string } = {
-  run: 'the authors published code, data and weights',
-  retrain: 'the authors published code, but no weights',
-  reimplement: 'no code of the authors is available'
-};
 
 /** A paper card as a person reads it: what was fixed before any attempt. */
 export function CardView(props: { card: ICard; trans: TranslationBundle; onStart?: () => void }): React.ReactElement {
@@ -17,36 +12,33 @@ export function CardView(props: { card: ICard; trans: TranslationBundle; onStart
   const scale = card.scale;
   const whole = card.card ?? {};
   const target = whole.target ?? {};
+  const need = whole.need ?? {};
+  const { gold } = whole;
+  const better = card.direction === 'none' ? '' : trans.__(', %1 is better', term(card.direction, trans));
   const rows: [string, React.ReactNode][] = [
-    ['claim', target.claim],
-    ['tier', `${card.tier}: ${WHY[card.tier] ?? ''}`],
+    [trans.__('claim'), target.claim],
+    [trans.__('tier'), `${card.tier}: ${tierText(card.tier, trans)}`],
+    [trans.__('target'), `${card.metric} ${quantity(card.target, card.unit)}${better}`],
+    [trans.__('where'), target.where],
     [
-      'target',
-      `${card.metric} ${quantity(card.target, card.unit)}${card.direction === 'none' ? '' : `, ${card.direction} is better`}`
+      trans.__('measured on'),
+      [target.scope, target.split, target.n ? `n = ${target.n}` : null].filter(Boolean).join('; ')
     ],
-    ['where', target.where],
-    ['measured on', [target.scope, target.split, target.n ? `n = ${target.n}` : null].filter(Boolean).join('; ')],
-    ['settings, withheld from agents', target.config],
-    ['reproduced if', card.criterion],
-    ['because', whole.criterion?.basis],
-    ['strict bar', scale.strict?.text],
+    [trans.__('settings, withheld from agents'), target.config],
+    [trans.__('reproduced if'), card.criterion],
+    [trans.__('because'), whole.criterion?.basis],
+    [trans.__('strict bar'), scale.strict?.text],
+    [trans.__('need'), because(`${span(card.need_hours)} (${need.basis ?? trans.__('unspecified')})`, need.source)],
+    [trans.__('budget'), because(`${span(card.budget_hours)}, ${card.hours_unit}`, whole.budget?.rationale)],
     [
-      'need',
-      `${span(card.need_hours)} (${whole.need?.basis ?? 'unspecified'})${whole.need?.source ? `: ${whole.need.source}` : ''}`
+      trans.__('gold run'),
+      gold
+        ? [trans.__('%1 by %2', gold.value ?? '–', gold.route), gold.spread].filter(Boolean).join('; ')
+        : trans.__('none')
     ],
-    [
-      'budget',
-      `${span(card.budget_hours)}, ${card.hours_unit}${whole.budget?.rationale ? `: ${whole.budget.rationale}` : ''}`
-    ],
-    [
-      'gold run',
-      whole.gold
-        ? `${whole.gold.value ?? '–'} by ${whole.gold.route}${whole.gold.spread ? `; ${whole.gold.spread}` : ''}`
-        : 'none'
-    ],
-    ['audit', `${card.audit}${card.audit_reasons.length ? `: ${card.audit_reasons.join('; ')}` : ''}`],
-    ['doubts', list(whole.doubts)],
-    ['pitfalls', list(whole.pitfalls)]
+    [trans.__('audit'), because(term(card.audit, trans), card.audit_reasons.join('; '))],
+    [trans.__('doubts'), list(whole.doubts)],
+    [trans.__('pitfalls'), list(whole.pitfalls)]
   ];
   const anchors: any[] = whole.anchors ?? [];
   return (
@@ -56,7 +48,9 @@ export function CardView(props: { card: ICard; trans: TranslationBundle; onStart
           <span className="jp-reclaim-Chip">{card.tier}</span>
           <span className="jp-reclaim-Chip">{card.device.toUpperCase()}</span>
           {card.audit !== 'sound' && (
-            <span className={`jp-reclaim-Chip jp-mod-${card.audit}`}>{trans.__('%1 card', card.audit)}</span>
+            <span className={`jp-reclaim-Chip jp-mod-${card.audit}`}>
+              {trans.__('%1 card', term(card.audit, trans))}
+            </span>
           )}
           {card.changed && (
             <span
@@ -100,6 +94,10 @@ export function CardView(props: { card: ICard; trans: TranslationBundle; onStart
       )}
     </div>
   );
+}
+
+function because(what: string, why: string | null | undefined): string {
+  return why ? `${what}: ${why}` : what;
 }
 
 function list(items: unknown): React.ReactNode {

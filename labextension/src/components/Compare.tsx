@@ -1,9 +1,11 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { Api } from '../api';
-import { agentName, cellSeconds, deviceUnit, markOf, OUTCOME_TEXT, span, spend, words } from '../format';
+import { agentName, cellSeconds, deviceUnit, markOf, span, spend } from '../format';
 import { folded } from '../model/spend';
-import { IComparedCell, IComparedRow, IComparison, IDetail, IText, IVerdict } from '../tokens';
+import { meaningOf, term } from '../terms';
+import { IComparedCell, IComparedRow, IComparison, IDetail, IText } from '../tokens';
+import { verdictOf } from './BannerParts';
 import { Mark } from './Mark';
 import { NumberLine } from './NumberLine';
 import { SpendChart } from './SpendChart';
@@ -116,16 +118,16 @@ export class Compare extends React.Component<IProps, IState> {
     return (
       <section className="jp-reclaim-Compare-side" aria-label={nameOf(detail)}>
         <h3>
-          <Mark mark={mark} /> {nameOf(detail)}
+          <Mark mark={mark} trans={trans} /> {nameOf(detail)}
         </h3>
         <p>
-          <span className={`jp-reclaim-outcome jp-mod-${mark}`} title={OUTCOME_TEXT[mark] ?? ''}>
-            {words(mark)}
+          <span className={`jp-reclaim-outcome jp-mod-${mark}`} title={meaningOf(mark, trans)}>
+            {term(mark, trans)}
           </span>
           <span className="jp-reclaim-dim">
             {attempt.cause ? ` · ${attempt.cause}` : ''}
-            {attempt.reason ? ` · ${trans.__('ended: %1', words(attempt.reason))}` : ''}
-            {` · ${spend(attempt)}`}
+            {attempt.reason ? ` · ${trans.__('ended: %1', term(attempt.reason, trans))}` : ''}
+            {` · ${spend(attempt, trans)}`}
           </span>
         </p>
         {scale && <NumberLine scale={scale} value={value} outcome={attempt.outcome} trans={trans} />}
@@ -243,11 +245,11 @@ export class Compare extends React.Component<IProps, IState> {
     const failed = !['ok', 'running', 'not_run'].includes(cell.status);
     return (
       <div className="jp-reclaim-Compare-head">
-        <span>{cell.turn === null ? words(cell.author) : trans.__('turn %1', cell.turn)}</span>
+        <span>{cell.turn === null ? term(cell.author, trans) : trans.__('turn %1', cell.turn)}</span>
         {cell.kind === 'code' && (
           <>
             <span className={failed ? 'jp-reclaim-error' : 'jp-reclaim-dim'}>
-              {failed ? `✗ ${words(cell.status)}` : words(cell.status)}
+              {failed ? `✗ ${term(cell.status, trans)}` : term(cell.status, trans)}
             </span>
             <span className="jp-reclaim-dim">
               {trans.__('charged %1', cellSeconds(cell.charged))}
@@ -341,8 +343,4 @@ function nameOf(detail: IDetail): string {
   const { attempt } = detail;
   const batch = attempt.batch === 'single' || attempt.batch === 'lab' ? '' : ` ${attempt.batch}`;
   return `${agentName(attempt)}${batch} #${attempt.repeat}`;
-}
-
-function verdictOf(detail: IDetail): IVerdict | null {
-  return detail.verdicts.filter(one => one.verdict !== null).pop()?.verdict ?? null;
 }

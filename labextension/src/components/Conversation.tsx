@@ -1,8 +1,9 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { Api } from '../api';
-import { cellSeconds, span, words } from '../format';
+import { cellSeconds, span } from '../format';
 import { isHarness, ITalkRow, rowsOf, turnOf } from '../model/talk';
+import { term } from '../terms';
 import { IConversation, IEntry } from '../tokens';
 import { OutputText, Pager, RecordText } from './Texts';
 
@@ -237,9 +238,9 @@ export class Conversation extends React.Component<IProps, IState> {
     return (
       <article className="jp-reclaim-Talk-code">
         <header>
-          <span>{entry.turn === null ? words(entry.author) : trans.__('turn %1', entry.turn)}</span>
+          <span>{entry.turn === null ? term(entry.author, trans) : trans.__('turn %1', entry.turn)}</span>
           <span className={failed ? 'jp-reclaim-error' : 'jp-reclaim-dim'}>
-            {failed ? `✗ ${words(status)}` : words(status)}
+            {failed ? `✗ ${term(status, trans)}` : term(status, trans)}
           </span>
           {facts !== null && facts.started !== null && (
             <span className="jp-reclaim-dim">
@@ -266,9 +267,9 @@ export class Conversation extends React.Component<IProps, IState> {
     const text = entry.text.text;
     switch (entry.name) {
       case 'end':
-        return trans.__('The attempt ended: %1', words(text));
+        return trans.__('The attempt ended: %1', term(text, trans));
       case 'limit':
-        return trans.__('A limit was reached: %1', words(text));
+        return trans.__('A limit was reached: %1', term(text, trans));
       case 'resumed':
         return trans.__('Another runner took the attempt and went on.');
       case 'failure':
@@ -278,7 +279,7 @@ export class Conversation extends React.Component<IProps, IState> {
       case 'exited':
         return trans.__('The agent’s command ended with code %1.', text);
       default:
-        return `${words(entry.name)}: ${text}`;
+        return `${term(entry.name, trans)}: ${text}`;
     }
   }
 

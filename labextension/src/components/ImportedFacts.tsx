@@ -1,6 +1,7 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { span, words } from '../format';
+import { span } from '../format';
+import { term, words } from '../terms';
 import { FactsTable } from './FactsTable';
 
 type Facts = { [name: string]: any };
@@ -43,12 +44,12 @@ export function linesOf(run: Facts, trans: TranslationBundle): [string, string][
   add(trans.__('Ended'), text(run.exit_label));
   add(
     trans.__('Judged elsewhere'),
-    text(audit.verdict) && trans.__('%1, score %2 of 10', words(audit.verdict), audit.score)
+    text(audit.verdict) && trans.__('%1, score %2 of 10', term(audit.verdict, trans), audit.score)
   );
-  add(trans.__('The agent said'), text(run.self_report) && words(run.self_report));
+  add(trans.__('The agent said'), text(run.self_report) && term(run.self_report, trans));
   const failure = [run.mode_slug, run.mode].find(one => text(one) !== null && one !== 'other');
   add(trans.__('How it went'), failure ? String(failure).replace(/[-_]/g, ' ') : null);
-  add(trans.__('Flags'), flagsOf(audit.flags));
+  add(trans.__('Flags'), flagsOf(audit.flags, trans));
   add(
     trans.__('Spent'),
     run.spent_h100 === undefined ? null : trans.__('%1 of %2, H100 hours', span(run.spent_h100), span(run.budget_h100))
@@ -74,14 +75,14 @@ function text(value: unknown): string | null {
   return typeof value === 'string' && value.trim() !== '' ? value : null;
 }
 
-const SEVERITY: { [short: string]: string } = { low: 'low', med: 'medium', medium: 'medium', high: 'high' };
-
 /** `other provenance break (medium, 2 ×)`: flags of a kind and severity once. */
-function flagsOf(flags: unknown): string | null {
+function flagsOf(flags: unknown, trans: TranslationBundle): string | null {
+  const medium = trans.__('medium');
+  const severities: { [short: string]: string } = { low: trans.__('low'), med: medium, medium, high: trans.__('high') };
   const counted = new Map<string, number>();
   for (const flag of Array.isArray(flags) ? flags : []) {
-    const severity = SEVERITY[String(flag?.severity)] ?? String(flag?.severity);
-    const name = `${words(String(flag?.kind))} (${severity})`;
+    const severity = severities[String(flag?.severity)] ?? String(flag?.severity);
+    const name = `${term(String(flag?.kind), trans)} (${severity})`;
     counted.set(name, (counted.get(name) ?? 0) + 1);
   }
   return [...counted].map(([name, times]) => (times > 1 ? `${times} × ${name}` : name)).join('; ') || null;

@@ -1,12 +1,13 @@
+import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { OUTCOME_TEXT, words } from '../format';
+import { meaningOf, term } from '../terms';
 
 const SIZE = 12;
 
 /** The mark of an attempt: told apart by shape as well as by colour. */
-export function Mark(props: { mark: string; title?: string }): React.ReactElement {
-  const { mark } = props;
-  const label = props.title ?? `${words(mark)}: ${OUTCOME_TEXT[mark] ?? ''}`;
+export function Mark(props: { mark: string; title?: string; trans: TranslationBundle }): React.ReactElement {
+  const { mark, trans } = props;
+  const label = props.title ?? `${term(mark, trans)}: ${meaningOf(mark, trans)}`;
   return (
     <svg
       className={`jp-reclaim-Mark jp-mod-${mark}`}

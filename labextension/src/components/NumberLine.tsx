@@ -1,7 +1,8 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { quantity, words } from '../format';
+import { quantity } from '../format';
 import { IPlaced, layOut, withoutOverlap } from '../scale';
+import { term } from '../terms';
 import { IScale } from '../tokens';
 
 const CHARACTER = 0.0165; // of the line's width, at the width it is usually seen at
@@ -44,19 +45,22 @@ export function NumberLine(props: {
   }
   for (const mark of others) {
     const arrow = mark.off < 0 ? '‹ ' : mark.off > 0 ? ' ›' : '';
-    const text = mark.kind === 'baseline' ? 'baseline ' : '';
+    const text = mark.kind === 'baseline' ? trans.__('baseline %1', mark.text) : mark.text;
     bounds.push({
       at: mark.at,
-      text: mark.off < 0 ? `${arrow}${text}${mark.text}` : `${text}${mark.text}${arrow}`,
-      title: `${words(mark.kind)} ${mark.name}: ${mark.text}`,
+      text: mark.off < 0 ? `${arrow}${text}` : `${text}${arrow}`,
+      title: titleOf(mark, trans),
       kind: mark.kind
     });
   }
   const topRows = rows(top.map(({ mark, text }) => ({ at: mark.at, width: text.length * CHARACTER })));
   const lowRows = rows(bounds.map(({ at, text }) => ({ at, width: text.length * CHARACTER })));
-  const spoken =
-    `target ${quantity(scale.target, scale.unit)}; accepted: ${scale.band?.text ?? 'no criterion'}` +
-    (value === null ? '' : `; observed ${value}${props.outcome ? `, ${words(props.outcome)}` : ''}`);
+  const spoken = [
+    trans.__('target %1', quantity(scale.target, scale.unit)),
+    trans.__('accepted: %1', scale.band?.text ?? trans.__('no criterion')),
+    ...(value === null ? [] : [trans.__('observed %1', value)]),
+    ...(value === null || !props.outcome ? [] : [term(props.outcome, trans)])
+  ].join('; ');
   return (
     <div className={`jp-reclaim-NumberLine jp-mod-${props.outcome ?? 'ungraded'}`} role="img" aria-label={spoken}>
       <div className="jp-reclaim-NumberLine-labels jp-mod-top">
@@ -99,7 +103,7 @@ export function NumberLine(props: {
           <div
             key={index}
             className={`jp-reclaim-NumberLine-mark jp-mod-${mark.kind}${mark.off ? ' jp-mod-off' : ''}`}
-            title={`${words(mark.kind)} ${mark.kind === 'value' || mark.kind === 'target' ? '' : mark.name}: ${mark.text}`}
+            title={titleOf(mark, trans)}
             style={{ left: `${mark.at * 100}%` }}
           />
         ))}
@@ -120,6 +124,21 @@ export function NumberLine(props: {
       </div>
     </div>
   );
+}
+
+function titleOf(mark: IPlaced, trans: TranslationBundle): string {
+  switch (mark.kind) {
+    case 'value':
+      return trans.__('observed: %1', mark.text);
+    case 'target':
+      return trans.__('target: %1', mark.text);
+    case 'gold':
+      return trans.__('gold run: %1', mark.text);
+    case 'baseline':
+      return trans.__('baseline %1: %2', mark.name, mark.text);
+    default:
+      return trans.__('also in the paper, %1: %2', mark.name, mark.text);
+  }
 }
 
 function goldTitle(scale: IScale, trans: TranslationBundle): string {

@@ -1,7 +1,9 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { Api } from '../api';
-import { agentName, cellSeconds, markOf, quantity, span, words } from '../format';
+import { agentName, cellSeconds, markOf, quantity, span } from '../format';
+import { IRerunning } from '../reexecute';
+import { term } from '../terms';
 import { IDetail, IEvent, IRecord, IVerdict } from '../tokens';
 import { Conversation } from './Conversation';
 import { ImportedFacts } from './ImportedFacts';
@@ -58,7 +60,7 @@ export function Page(props: {
   record: IRecord | null;
   cells: IPageCell[];
   jump: (cell: string | null, output: number | null, text: string, line: string) => void;
-  reexecute: () => void;
+  rerunning: IRerunning;
   compare: () => void;
   api: Api;
   trans: TranslationBundle;
@@ -76,10 +78,10 @@ export function Page(props: {
     <div className="jp-reclaim-Page">
       <header>
         <h1>
-          <Mark mark={markOf(attempt)} /> {attempt.paper} · {agentName(attempt)} · {attempt.repeat}
+          <Mark mark={markOf(attempt)} trans={trans} /> {attempt.paper} · {agentName(attempt)} · {attempt.repeat}
         </h1>
         <p className="jp-reclaim-dim">
-          {attempt.title} · {detail.ending ?? words(attempt.state)} ·{' '}
+          {attempt.title} · {detail.ending ?? term(attempt.state, trans)} ·{' '}
           {trans.__('%1 of %2', span(attempt.spent_hours), span(attempt.budget_hours))}
         </p>
         {detail.imported === null && (
@@ -111,7 +113,7 @@ export function Page(props: {
                   key={cell.id}
                   className={`jp-reclaim-Timeline-cell jp-mod-${cell.status}`}
                   title={[
-                    `${cell.turn ? trans.__('turn %1', cell.turn) : cell.author}: ${words(cell.status)}`,
+                    `${cell.turn ? trans.__('turn %1', cell.turn) : term(cell.author, trans)}: ${term(cell.status, trans)}`,
                     trans.__('ran %1, charged %2', cellSeconds(cell.held), cellSeconds(cell.charged)),
                     cell.source.slice(0, 300)
                   ].join('\n')}
@@ -152,7 +154,7 @@ export function Page(props: {
         </div>
       </section>
       {detail.imported === null && attempt.state === 'ended' && (
-        <Reexecution detail={detail} jump={jump} start={props.reexecute} trans={trans} />
+        <Reexecution detail={detail} jump={jump} rerunning={props.rerunning} trans={trans} />
       )}
       {detail.imported === null && (
         <>
@@ -227,7 +229,9 @@ export function VerdictView(props: {
     <article className="jp-reclaim-Verdict">
       <h3>{props.title}</h3>
       <p>
-        <span className={`jp-reclaim-outcome jp-mod-${String(verdict.outcome)}`}>{words(String(verdict.outcome))}</span>
+        <span className={`jp-reclaim-outcome jp-mod-${String(verdict.outcome)}`}>
+          {term(String(verdict.outcome), trans)}
+        </span>
         {verdict.cause ? <span className="jp-reclaim-dim"> · {String(verdict.cause)}</span> : null}
       </p>
       <p>{String(verdict.meaning ?? '')}</p>
@@ -241,7 +245,7 @@ export function VerdictView(props: {
       )}
       <ul>
         {array(verdict.citations).map((one, index) => place(one, index, trans.__('evidence')))}
-        {array(verdict.because).map((one, index) => place(one, index, words(String(one?.rule))))}
+        {array(verdict.because).map((one, index) => place(one, index, term(String(one?.rule), trans)))}
       </ul>
       {array(verdict.notes).map((note, index) => (
         <p key={index} className="jp-reclaim-dim">

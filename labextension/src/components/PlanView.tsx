@@ -56,7 +56,7 @@ export function PlanView(props: { plan: IPlan; trans: TranslationBundle }): Reac
       </dl>
       <p className="jp-reclaim-dim">
         {trans.__(
-          'It goes on when this tab or the server is closed. Stop it in the panel; starting it again does what is left.'
+          'It goes on when this tab or the server is closed. Stop it in the panel, and resume it there: it does what is left.'
         )}
       </p>
     </div>

@@ -1,6 +1,7 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { quantity, since } from '../format';
+import { IRerunning } from '../reexecute';
 import { IDetail, IRerun } from '../tokens';
 import { FactsTable } from './FactsTable';
 
@@ -8,15 +9,22 @@ import { FactsTable } from './FactsTable';
 export function Reexecution(props: {
   detail: IDetail;
   jump: (cell: string | null, output: number | null, text: string, line: string) => void;
-  start: () => void;
+  rerunning: IRerunning;
   trans: TranslationBundle;
 }): React.ReactElement {
-  const { detail, jump, start, trans } = props;
-  const { running, started, problem, results } = detail.reexecution;
+  const { detail, jump, rerunning, trans } = props;
+  const { running, started, ended, stopped, problem, results } = detail.reexecution;
+  const [stopping, setStopping] = React.useState(false);
+  React.useEffect(() => {
+    if (!running) {
+      setStopping(false);
+    }
+  }, [running]);
+  const never = results.length === 0 && problem === null && !stopped;
   return (
     <section className="jp-reclaim-Reexecution">
       <h2>{trans.__('Re-execution')}</h2>
-      {results.length === 0 && !running && problem === null && (
+      {never && !running && (
         <p className="jp-reclaim-dim">
           {trans.__(
             'Not run again yet. Re-executing runs the measurement in a fresh kernel, once as it was and once with changed inputs, and adds a verdict.'
@@ -42,9 +50,19 @@ export function Reexecution(props: {
       {running && (
         <p role="status">
           <span className="jp-reclaim-Working" aria-hidden="true" />
+          {stopping
+            ? trans.__('Stopping: its kernel is ended, and what it has run is removed.')
+            : trans.__(
+                'Running again for %1. It goes on when this page or the server is closed.',
+                since(started, Date.now())
+              )}
+        </p>
+      )}
+      {!running && stopped && (
+        <p role="status">
           {trans.__(
-            'Running again for %1. It goes on when this page or the server is closed.',
-            since(started, Date.now())
+            'The last try was stopped after %1. Nothing of it is left, and no verdict was added.',
+            since(started, Date.parse(ended ?? ''))
           )}
         </p>
       )}
@@ -53,9 +71,19 @@ export function Reexecution(props: {
           {trans.__('The last try gave no verdict: %1', problem)}
         </p>
       )}
-      <button className="jp-mod-styled jp-mod-minimal" disabled={running} onClick={start}>
-        {results.length > 0 || problem !== null ? trans.__('Re-execute again…') : trans.__('Re-execute…')}
-      </button>
+      {running ? (
+        <button
+          className="jp-mod-styled jp-mod-minimal"
+          disabled={stopping}
+          onClick={() => void rerunning.stop().then(setStopping)}
+        >
+          {trans.__('Stop…')}
+        </button>
+      ) : (
+        <button className="jp-mod-styled jp-mod-minimal" onClick={rerunning.start}>
+          {never ? trans.__('Re-execute…') : trans.__('Re-execute again…')}
+        </button>
+      )}
     </section>
   );
 }

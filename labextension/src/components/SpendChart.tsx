@@ -1,7 +1,8 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { cellSeconds, span, words } from '../format';
+import { cellSeconds, span } from '../format';
 import { Axis, bandOf, endOf, segmentsOf } from '../model/spend';
+import { term } from '../terms';
 import { IComparedCell, IComparison } from '../tokens';
 
 /** The cells of two attempts over one axis; bands join those that belong together. */
@@ -116,7 +117,7 @@ export function SpendChart(props: {
 
 function title(cell: IComparedCell, trans: TranslationBundle): string {
   return [
-    `${cell.turn === null ? words(cell.author) : trans.__('turn %1', cell.turn)}: ${words(cell.status)}`,
+    `${cell.turn === null ? term(cell.author, trans) : trans.__('turn %1', cell.turn)}: ${term(cell.status, trans)}`,
     trans.__('ran %1, charged %2', cellSeconds(cell.held), cellSeconds(cell.charged)),
     cell.line
   ].join('\n');

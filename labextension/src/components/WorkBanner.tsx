@@ -1,11 +1,11 @@
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
-import { deviceUnit, markOf, OUTCOME_TEXT, since, span, words } from '../format';
+import { markOf, since, span } from '../format';
 import { blind } from '../model/person';
+import { meaningOf, term } from '../terms';
 import { IDetail, ILive, IVerdict } from '../tokens';
-import { BudgetBar } from './BudgetBar';
+import { BannerButton, Claim, NoBanner, OnTheLine, Spend, verdictOf } from './BannerParts';
 import { Mark } from './Mark';
-import { NumberLine } from './NumberLine';
 
 export interface IWorkState {
   detail: IDetail | null;
@@ -39,20 +39,18 @@ export class WorkBanner extends React.Component<
     const { detail, problem } = this.props.state;
     const { actions, trans } = this.props;
     if (detail === null) {
-      return (
-        <div className="jp-reclaim-Banner jp-mod-empty" role={problem ? 'alert' : 'status'}>
-          {problem ?? trans.__('Reading the attempt…')}
-        </div>
-      );
+      return <NoBanner problem={problem} trans={trans} />;
     }
     const { attempt, paper, spec } = detail;
     const person = spec?.agent?.options?.person as string | undefined;
     const working = attempt.state === 'running';
-    const verdict = newest(detail);
+    const verdict = verdictOf(detail);
+    const scale = paper && (working ? blind(paper.scale) : paper.scale);
+    const why = verdict?.meaning ?? (paper?.criterion ? trans.__('reproduced if %1', paper.criterion) : '');
     return (
       <div className="jp-reclaim-Banner jp-mod-work" role="region" aria-label={trans.__('Your attempt')}>
         <div className="jp-reclaim-Banner-head">
-          <Mark mark={markOf(attempt)} />
+          <Mark mark={markOf(attempt)} trans={trans} />
           <span className="jp-reclaim-Banner-name">
             <b>{attempt.paper}</b> · {person ?? trans.__('you')} · {attempt.repeat}
           </span>
@@ -60,9 +58,13 @@ export class WorkBanner extends React.Component<
             {working ? trans.__('every cell you run is recorded, and stays') : this._ended(verdict)}
           </span>
           <span className="jp-reclaim-Banner-buttons">
-            {working && this._button(trans.__('Hand In…'), actions.submit)}
-            {working && this._button(trans.__('Close…'), actions.close)}
-            {this._button(trans.__('Record'), actions.openRecord, trans.__('The notebook that is judged'))}
+            {working && <BannerButton label={trans.__('Hand In…')} action={actions.submit} />}
+            {working && <BannerButton label={trans.__('Close…')} action={actions.close} />}
+            <BannerButton
+              label={trans.__('Record')}
+              action={actions.openRecord}
+              title={trans.__('The notebook that is judged')}
+            />
           </span>
         </div>
         {attempt.state === 'dead_runner' && (
@@ -82,24 +84,9 @@ export class WorkBanner extends React.Component<
                 {attempt.unsandboxed ? ` · ${trans.__('unsandboxed')}` : ''}
               </span>
             </div>
-            <div className="jp-reclaim-Banner-title" title={paper?.claim ?? ''}>
-              {attempt.title || attempt.paper}
-            </div>
-            {paper && <div className="jp-reclaim-dim">{paper.metric}</div>}
+            <Claim detail={detail} />
           </div>
-          <div className="jp-reclaim-Banner-line">
-            {paper && (
-              <NumberLine
-                scale={working ? blind(paper.scale) : paper.scale}
-                value={verdict?.value ?? null}
-                outcome={verdict?.outcome ?? null}
-                trans={trans}
-              />
-            )}
-            <div className="jp-reclaim-dim jp-reclaim-Banner-why">
-              {verdict ? verdict.meaning : paper?.criterion ? trans.__('reproduced if %1', paper.criterion) : ''}
-            </div>
-          </div>
+          <OnTheLine scale={scale} verdict={verdict} why={why} trans={trans} />
           {this._spend(working)}
         </div>
       </div>
@@ -110,21 +97,22 @@ export class WorkBanner extends React.Component<
     const { trans } = this.props;
     const { attempt, ending } = this.props.state.detail as IDetail;
     if (attempt.state !== 'ended') {
-      return words(attempt.state);
+      return term(attempt.state, trans);
     }
     if (verdict === null) {
       const due = attempt.reason !== 'cancelled' && attempt.reason !== 'infrastructure_error';
       return (
         <span title={ending ?? ''} role="status">
-          {trans.__('ended: %1', words(attempt.reason))}
+          {trans.__('ended: %1', term(attempt.reason, trans))}
           {due ? ` · ${trans.__('being graded…')}` : ''}
         </span>
       );
     }
     return (
-      <span title={OUTCOME_TEXT[verdict.outcome] ?? ''} role="status">
-        <span className={`jp-reclaim-outcome jp-mod-${verdict.outcome}`}>{words(verdict.outcome)}</span>
-        {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader} · {trans.__('ended: %1', words(attempt.reason))}
+      <span title={meaningOf(verdict.outcome, trans)} role="status">
+        <span className={`jp-reclaim-outcome jp-mod-${verdict.outcome}`}>{term(verdict.outcome, trans)}</span>
+        {verdict.cause ? ` · ${verdict.cause}` : ''} · {verdict.grader} ·{' '}
+        {trans.__('ended: %1', term(attempt.reason, trans))}
       </span>
     );
   }
@@ -133,18 +121,11 @@ export class WorkBanner extends React.Component<
     const { trans } = this.props;
     const { detail, live } = this.props.state;
     const { attempt, spec } = detail as IDetail;
-    const spent = live?.spent_hours ?? attempt.spent_hours;
-    const unit = deviceUnit(attempt.device);
     const limits = spec?.limits ?? {};
     const passed = working ? since(attempt.started, this.state.now) : '';
     const most = limits.wall_clock_seconds ? span(Number(limits.wall_clock_seconds) / 3600) : null;
     return (
-      <div className="jp-reclaim-Banner-spend">
-        <div className="jp-reclaim-Row-line">
-          <span className="jp-reclaim-dim">{trans.__('spend')}</span>
-          <span>{trans.__('%1 of %2 %3', span(spent), span(attempt.budget_hours), unit)}</span>
-        </div>
-        <BudgetBar spent={spent} budget={attempt.budget_hours} need={null} unit={unit} />
+      <Spend detail={detail as IDetail} live={live} need={null} trans={trans}>
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span title={trans.__('It passes whether or not you work')}>
             {working && most ? trans.__('clock: %1 of %2', passed, most) : ''}
@@ -160,22 +141,9 @@ export class WorkBanner extends React.Component<
         <div className="jp-reclaim-Row-line jp-reclaim-dim">
           <span>{live?.running ? trans.__('running: %1', since(live.since, this.state.now)) : ''}</span>
         </div>
-      </div>
-    );
-  }
-
-  private _button(label: string, action: () => void, title = ''): React.ReactNode {
-    return (
-      <button className="jp-mod-styled jp-mod-minimal jp-reclaim-Button" title={title} onClick={action}>
-        {label}
-      </button>
+      </Spend>
     );
   }
 
   private _timer = 0;
-}
-
-function newest(detail: IDetail): IVerdict | null {
-  const found = detail.verdicts.filter(one => one.verdict !== null);
-  return found.length === 0 ? null : found[found.length - 1].verdict;
 }

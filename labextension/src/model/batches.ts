@@ -9,7 +9,10 @@ import { Item } from './catalog';
 const BUSY = 2000;
 const QUIET = 15000;
 
-/** The batches that pools are at work on. */
+/** Key of the header of the batches that can be resumed. */
+export const STOPPED = 'stopped';
+
+/** The batches of the runs folder. */
 export class BatchesModel implements IDisposable {
   constructor(private _api: Api) {
     this._poll = new Poll({
@@ -29,8 +32,13 @@ export class BatchesModel implements IDisposable {
     return this._poll.isDisposed;
   }
 
-  /** Those at work, in the order of their names. */
-  running: IBatch[] = [];
+  /** In the order of their names. */
+  all: IBatch[] = [];
+
+  /** Those that pools are at work on. */
+  get running(): IBatch[] {
+    return this.all.filter(batch => batch.running);
+  }
 
   /** Begin to look. */
   start(): void {
@@ -48,13 +56,13 @@ export class BatchesModel implements IDisposable {
   }
 
   private async _read(): Promise<void> {
-    const running = (await this._api.batches()).filter(batch => batch.running);
-    const interval = running.length > 0 ? BUSY : QUIET;
+    const all = await this._api.batches();
+    const interval = all.some(batch => batch.running) ? BUSY : QUIET;
     if (this._poll.frequency.interval !== interval) {
       this._poll.frequency = { ...this._poll.frequency, interval };
     }
-    if (JSON.stringify(running) !== JSON.stringify(this.running)) {
-      this.running = running;
+    if (JSON.stringify(all) !== JSON.stringify(this.all)) {
+      this.all = all;
       this._changed.emit();
     }
   }
@@ -63,38 +71,78 @@ export class BatchesModel implements IDisposable {
   private _changed = new Signal<this, void>(this);
 }
 
-/** How far a batch is: attempts with a result of their own, those at work, and those ended by a fault or a stop. */
-export function standing(
-  batch: IBatch,
-  attempts: Iterable<IAttempt>
-): { done: number; running: number; faults: number } {
-  const done = new Set<string>();
-  let running = 0;
-  let faults = 0;
-  for (const attempt of attempts) {
-    if (!attempt.path.startsWith(`${batch.folder}/`)) {
-      continue;
-    }
-    if (attempt.state === 'running') {
-      running += 1;
-    } else if (attempt.state === 'ended' && NOT_COUNTED.includes(attempt.reason ?? '')) {
-      faults += 1;
-    } else if (attempt.state === 'ended') {
-      // An attempt that was made again after a fault is one attempt of the plan.
-      done.add(`${attempt.path.split('/').slice(1, 4).join('/')}/${attempt.repeat}`);
-    }
-  }
-  return { done: Math.min(done.size, batch.total), running, faults };
+/** How far a batch is. */
+export interface IStanding {
+  batch: IBatch;
+  /** Attempts of the plan that have their result, or were made again as often as it allows. */
+  done: number;
+  running: number;
+  /** Ends by a fault or a stop. */
+  faults: number;
 }
 
-/** The rows of the panel with the batches at work on top, under the header of what is running. */
-export function withBatches(items: Item[], batches: IBatch[]): Item[] {
-  if (batches.length === 0) {
+/** How far each batch is, found in one look at all attempts. */
+export function standings(batches: IBatch[], attempts: Iterable<IAttempt>): IStanding[] {
+  const found = new Map(
+    batches.map(batch => [batch.folder, { batch, keys: new Set<string>(), running: 0, faults: 0 }])
+  );
+  if (found.size > 0) {
+    for (const attempt of attempts) {
+      const one = found.get(attempt.path.slice(0, attempt.path.indexOf('/')));
+      if (one === undefined) {
+        continue;
+      }
+      const fault = NOT_COUNTED.includes(attempt.reason ?? '');
+      if (attempt.state === 'running') {
+        one.running += 1;
+      } else if (attempt.state === 'ended' && fault) {
+        one.faults += 1;
+      }
+      if (attempt.state === 'ended' && (!fault || attempt.again > one.batch.retries)) {
+        // An attempt that was made again after a fault is one attempt of the plan.
+        one.keys.add(`${attempt.path.split('/').slice(1, 4).join('/')}/${attempt.repeat}`);
+      }
+    }
+  }
+  return [...found.values()].map(({ batch, keys, running, faults }) => ({
+    batch,
+    done: Math.min(keys.size, batch.total),
+    running,
+    faults
+  }));
+}
+
+/** Batches that nobody is at work on, though attempts of theirs are missing. */
+export function unfinished(all: IStanding[]): IStanding[] {
+  return all.filter(({ batch, done }) => !batch.running && done < batch.total);
+}
+
+/**
+ * The rows of the panel with the batches at work on top, under the header of what is running, and below what runs those
+ * that can be resumed, under a header of their own.
+ */
+export function withBatches(items: Item[], all: IStanding[], open: boolean): Item[] {
+  if (all.length === 0) {
     return items;
   }
-  const rows = batches.map((batch): Item => ({ kind: 'batch', key: `batch:${batch.folder}`, batch }));
-  const [first, ...rest] = items;
-  return first?.kind === 'running-header'
-    ? [first, ...rows, ...rest]
-    : [{ kind: 'running-header', key: 'running', count: 0 }, ...rows, ...items];
+  const row = (standing: IStanding): Item => ({
+    kind: 'batch',
+    key: `batch:${standing.batch.folder}`,
+    standing
+  });
+  const working = all.filter(({ batch }) => batch.running).map(row);
+  const stopped = unfinished(all);
+  const header = items.filter(item => item.kind === 'running-header');
+  if (header.length === 0 && working.length > 0) {
+    header.push({ kind: 'running-header', key: 'running', count: 0 });
+  }
+  const count = stopped.length;
+  return [
+    ...header,
+    ...working,
+    ...items.filter(item => item.kind === 'running'),
+    ...(count > 0 ? [{ kind: 'stopped-header', key: STOPPED, open, count } as Item] : []),
+    ...(open ? stopped.map(row) : []),
+    ...items.filter(item => item.kind !== 'running-header' && item.kind !== 'running')
+  ];
 }

@@ -1,7 +1,9 @@
 /** What the panel lists: suites, tiers, papers and attempts, filtered and sorted. Pure, so that it can be measured. */
 
-import { agentName, markOf, words } from '../format';
-import { IAttempt, IBatch, ILive, IPaper, ISuite, Tier } from '../tokens';
+import { agentName, markOf } from '../format';
+import { words } from '../terms';
+import { IAttempt, ILive, IPaper, ISuite, Tier } from '../tokens';
+import { IStanding } from './batches';
 
 export type Sort = 'name' | 'recent' | 'rate' | 'need';
 
@@ -30,7 +32,8 @@ export type Item =
   | { kind: 'tier'; key: string; suite: string; tier: string; open: boolean; counts: ICounts; papers: number }
   | { kind: 'paper'; key: string; paper: IPaper; attempts: IAttempt[]; open: boolean; counts: ICounts }
   | { kind: 'attempt'; key: string; attempt: IAttempt; last: boolean }
-  | { kind: 'batch'; key: string; batch: IBatch }
+  | { kind: 'batch'; key: string; standing: IStanding }
+  | { kind: 'stopped-header'; key: string; open: boolean; count: number }
   | { kind: 'problem'; key: string; text: string };
 
 const TIERS: string[] = ['run', 'retrain', 'reimplement'];

@@ -53,7 +53,7 @@ export class AttemptView implements IDisposable {
   ) {
     views.set(panel, this);
     this._banner = new Header(panel);
-    this._gutter = new Gutter(panel);
+    this._gutter = new Gutter(panel, _options.trans);
     this._follower = new Follower(panel, _options.contents, () => this._afterReload());
     this._draw = new Throttler(() => this._redraw(), 120);
     this._mark = new Throttler(() => this._markCited(), 250);

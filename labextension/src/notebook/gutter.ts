@@ -1,6 +1,8 @@
 import { Cell, ICodeCellModel } from '@jupyterlab/cells';
 import { NotebookPanel } from '@jupyterlab/notebook';
+import { TranslationBundle } from '@jupyterlab/translation';
 import { cellSeconds, since } from '../format';
+import { term } from '../terms';
 import { ILive } from '../tokens';
 
 /** What the harness says of a cell, in its metadata. */
@@ -42,6 +44,7 @@ export function gutterOf(
   total: number,
   broken: boolean,
   cut: boolean,
+  trans: TranslationBundle,
   running: string | null = null
 ): IGutter {
   const charged = facts.charged_seconds ?? 0;
@@ -49,45 +52,52 @@ export function gutterOf(
   const flags: IGutter['flags'] = [];
   const flag = (sign: string, kind: string, text: string) => flags.push({ sign, kind, text });
   if (broken) {
-    flag('✗', 'error', 'this cell differs from the stream: the record is broken here');
+    flag('✗', 'error', trans.__('this cell differs from the stream: the record is broken here'));
   }
   if (running !== null) {
-    flag('running', 'running', running ? `running for ${running}` : 'running');
+    flag(term('running', trans), 'running', running ? trans.__('running for %1', running) : term('running', trans));
   } else if (facts.status && facts.status !== 'ok') {
-    const detail = facts.detail ? ` (${facts.detail})` : '';
-    flag(
-      facts.status.replace('_', ' '),
-      facts.status === 'error' ? 'error' : 'warn',
-      `the cell ended: ${facts.status}${detail}`
-    );
+    const status = term(facts.status, trans);
+    const ended = trans.__('the cell ended: %1', status);
+    flag(status, facts.status === 'error' ? 'error' : 'warn', facts.detail ? `${ended} (${facts.detail})` : ended);
   }
   if (facts.updated_later_by?.length) {
-    flag('↻', 'warn', `an output was updated later, by cell ${facts.updated_later_by.join(', ')}`);
+    flag('↻', 'warn', trans.__('an output was updated later, by cell %1', facts.updated_later_by.join(', ')));
   }
   if (facts.cleared) {
-    flag('⌫', 'dim', `outputs were cleared ${facts.cleared} times; the stream has them all`);
+    flag('⌫', 'dim', trans.__('outputs were cleared %1 times; the stream has them all', facts.cleared));
   }
   if (facts.late) {
-    flag('late', 'dim', `${facts.late} messages came after the cell's end`);
+    flag(trans.__('late'), 'dim', trans.__('%1 messages came after the cell’s end', facts.late));
   }
   if (facts.after_stop) {
-    flag('after stop', 'warn', `${facts.after_stop} messages came after the attempt was stopped and count for nothing`);
+    flag(
+      trans.__('after stop'),
+      'warn',
+      trans.__('%1 messages came after the attempt was stopped and count for nothing', facts.after_stop)
+    );
   }
   if (facts.gaps) {
-    flag('gap', 'warn', `${facts.gaps} messages were lost on the way`);
+    flag(trans.__('gap'), 'warn', trans.__('%1 messages were lost on the way', facts.gaps));
   }
   if (cut) {
-    flag('…', 'dim', 'the output is cut here; it is whole in the record');
+    flag('…', 'dim', trans.__('the output is cut here; it is whole in the record'));
   }
   const prose = type === 'markdown' && facts.author === 'agent';
-  const turn = facts.author === 'harness' ? '' : facts.turn ? `turn ${facts.turn}` : '';
+  const turn = facts.author === 'harness' ? '' : facts.turn ? trans.__('turn %1', facts.turn) : '';
   const time = type !== 'code' ? '' : running !== null ? running : cellSeconds(facts.held_seconds);
   const percent = part >= 0.005 ? `${Math.round(part * 100)} %` : '';
+  const [held, paid] = [cellSeconds(facts.held_seconds), cellSeconds(charged)];
+  const ran = percent
+    ? trans.__('ran %1, charged %2 (%3 of the spend)', held, paid, percent)
+    : trans.__('ran %1, charged %2', held, paid);
   const title = [
-    facts.author === 'harness' ? 'written by the harness' : prose ? 'the agent’s prose: never evidence' : turn,
-    type === 'code' && running === null && facts.held_seconds !== undefined
-      ? `ran ${cellSeconds(facts.held_seconds)}, charged ${cellSeconds(charged)}${percent ? ` (${percent} of the spend)` : ''}`
-      : '',
+    facts.author === 'harness'
+      ? trans.__('written by the harness')
+      : prose
+        ? trans.__('the agent’s prose: never evidence')
+        : turn,
+    type === 'code' && running === null && facts.held_seconds !== undefined ? ran : '',
     ...flags.map(one => one.text)
   ]
     .filter(Boolean)
@@ -97,7 +107,10 @@ export function gutterOf(
 
 /** Draws the gutter of every cell of a panel. The document is not touched. */
 export class Gutter {
-  constructor(private _panel: NotebookPanel) {}
+  constructor(
+    private _panel: NotebookPanel,
+    private _trans: TranslationBundle
+  ) {}
 
   /** Cells that differ from the stream. */
   broken = new Set<string>();
@@ -133,7 +146,7 @@ export class Gutter {
   private _show(cell: Cell, facts: ICellFacts, total: number): void {
     const { id, type } = cell.model;
     const running = runningFor(facts, id, this.live, Date.now());
-    const gutter = gutterOf(facts, type, total, this.broken.has(id), this._isCut(cell, facts), running);
+    const gutter = gutterOf(facts, type, total, this.broken.has(id), this._isCut(cell, facts), this._trans, running);
     const key = JSON.stringify(gutter);
     if (this._drawn.get(cell) !== key) {
       this._drawn.set(cell, key);

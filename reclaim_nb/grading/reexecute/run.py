@@ -17,7 +17,8 @@ from reclaim_nb.attempts.gpus import Wanted, holding
 from reclaim_nb.attempts.prepare import KernelKind, Prepared, Request, kernel_facts
 from reclaim_nb.attempts.runner import run_attempt
 from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec
-from reclaim_nb.errors import AttemptError, CardError
+from reclaim_nb.attempts.stopping import StopAsked
+from reclaim_nb.errors import AttemptError, CardError, Stopped
 from reclaim_nb.grading import mentions
 from reclaim_nb.grading.candidates import Candidate
 from reclaim_nb.grading.detectors import detect_all
@@ -61,6 +62,7 @@ def reexecute(
     change: bool = True,
     seed: int = 0,
     begun: Callable[[], None] | None = None,
+    stop: StopAsked | None = None,
 ) -> Path:
     """Run the measurement of an attempt again and write down what came of it.
 
@@ -72,11 +74,13 @@ def reexecute(
         change: also run it with changed inputs.
         seed: of the changes.
         begun: called when all that can be checked beforehand was, and the first kernel is about to start.
+        stop: entered by the caller; asked before and after each run whether to go on.
 
     Returns:
         The file with the result, ``reexecution.<number>.json`` beside the verdicts.
 
     Raises:
+        Stopped: when it was stopped; what it had run is then removed.
         AttemptError: when the attempt cannot be graded, has no measured number, or its release is not here.
         RecordError: when the record is broken.
         KernelError: when no kernel can be had.
@@ -91,13 +95,19 @@ def reexecute(
     facts = detect_all(seen.evidence, seen.card, seen.evidence.intake)
     planned = plan(seen.evidence, facts, candidate.cell, what)
     path = _free(folder)
-    again = _Again(
-        folder, spec, seen, resolution, planned, _card(folder, spec, seen), what, kernel, path.with_suffix("")
-    )
+    place = path.with_suffix("")
+    stop = stop or StopAsked()
+    again = _Again(folder, spec, seen, resolution, planned, _card(folder, spec, seen), what, kernel, place, stop)
+    stop.check()
     if begun is not None:
         begun()
-    same = again.run("same")
-    changes = again.changed(same, seed) if change and same.text is not None else ()
+    try:
+        same = again.run("same")
+        changes = again.changed(same, seed) if change and same.text is not None else ()
+    except (Stopped, KeyboardInterrupt):
+        # Half a re-execution says nothing about the number, and its copies of the workspace may be large.
+        shutil.rmtree(place, ignore_errors=True)
+        raise
     tolerance = tolerance_of(seen.card, resolution)
     result = Reexecution(
         attempt=spec.id,
@@ -167,6 +177,7 @@ class _Again:
     what: What
     kernel: KernelKind | None
     place: Path
+    stop: StopAsked
     kernel_name: str = ""
 
     def changed(self, same: Run, seed: int) -> tuple[Run, ...]:
@@ -186,7 +197,12 @@ class _Again:
         return tuple(runs)
 
     def run(self, name: str, point: str | None = None, names: tuple[str, ...] = (), seed: int | None = None) -> Run:
-        """Run all cells once, with a change of inputs before one of them where a point is given."""
+        """Run all cells once, with a change of inputs before one of them where a point is given.
+
+        Raises:
+            Stopped: when it was told to stop, before or meanwhile.
+        """
+        self.stop.check()
         cells = list(self.plan.cells)
         if point is not None:
             at = next(index for index, cell in enumerate(cells) if cell.cell == point)
@@ -214,8 +230,11 @@ class _Again:
         )
         self.kernel_name = spec.kernel.name
         gpus = tuple(spec.kernel.gpus)
-        with holding(Wanted(len(gpus), gpus)):
+        with holding(Wanted(len(gpus), gpus), look=self.stop.check):
             finished = run_attempt(Prepared(folder, spec, self.card, make_agent(spec.agent, self.card), []))
+        self.stop.check()
+        if finished.reason == "cancelled":
+            raise Stopped("the run was cancelled; what had been run so far is removed")
         evidence, _, _ = read_evidence(folder, self.seen.card)
         return self._read(folder, evidence, finished.detail, point, seed)
 
