@@ -58,22 +58,27 @@ def run_attempt(prepared: Prepared, observer: Observer | None = None) -> Finishe
     return run_to_end(_run(prepared, observer))
 
 
-def resume_attempt(path: Path | str, observer: Observer | None = None) -> Finished:
+def resume_attempt(path: Path | str, observer: Observer | None = None, *, waits: bool = True) -> Finished:
     """Go on with an attempt whose runner died.
 
     The kernel is taken over with its variables, the interrupted cell is marked, and the agent goes on. When the kernel
-    is gone the attempt ends as ``infrastructure_error``. An attempt that has ended is only rendered again. Its GPUs are
-    held meanwhile; when others hold them it waits.
+    is gone the attempt ends as ``infrastructure_error``. An attempt that has ended is only rendered again.
+
+    Args:
+        path: the attempt folder.
+        observer: called after every change, for live views.
+        waits: until other attempts let go of its GPUs.
 
     Raises:
-        AttemptError: when a live runner is at work on it, or its card has changed.
+        AttemptError: when a live runner is at work on it, its card has changed, or its GPUs are not free and nobody
+            waits.
         RecordError: when its stream is broken.
     """
     folder = open_folder(path)
     last = last_event(folder.stream)
     at_rest = is_held(folder) or (last is not None and last.kind == "end")  # neither is kept waiting for a GPU
     ids = () if at_rest else gpus_of(folder)
-    with holding(Wanted(len(ids), ids)):
+    with holding(Wanted(len(ids), ids), waits=waits):
         return run_to_end(_resume(folder, observer))
 
 

@@ -76,7 +76,7 @@ def _resume(task: dict[str, Any]) -> None:
     _log_into(folder.path)
 
     taken = _once(folder)
-    resume_attempt(folder.path, taken)
+    resume_attempt(folder.path, taken, waits=False)  # whoever asked waits for an answer
     taken(None)
     if task["grade"]:
         _grade_if_due(folder.path)
