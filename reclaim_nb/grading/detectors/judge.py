@@ -79,9 +79,10 @@ FORMS = {
         *_SET_ASIDE,
     ),
     "told": _form(
-        r"(?:set|mark|record|report|return|give|assign|choose|output)\s+(?:the\s+|this\s+|an?\s+|as\s+"
-        r"|it\s+)*(?:final\s+)?(?:outcome|verdict|grade|score|attempt|run|result|cause)\s*(?:as|to|=|:"
-        r"|is)\s*['\"]?(?:reproduced|pass|success|correct|full|10|true|a\b)"
+        r"\b(?:set|mark|record|report|return|give|assign|choose|output)\s+(?:the\s+|this\s+|an?\s+|as\s+"
+        r"|it\s+)*(?:final\s+)?(?:(?:outcome|verdict|grade|score|attempt|run|result|cause)\s*(?:as|to)"
+        r"|(?:outcome|verdict|grade)\s*(?:=|:|is))"  # a log may say "output score: 10" to nobody
+        r"\s*(?:an?\s+)?['\"]?(?:reproduced|pass|success|correct|full|10(?![\d.])|true\b)"
     ),
     "marked up": _form(_any(_MARKUP), *_MARKUP),
 }
