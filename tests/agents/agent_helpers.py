@@ -12,7 +12,7 @@ from model_endpoint import Request, Step, call, say
 
 from reclaim_nb.attempts.prepare import Request as AttemptRequest
 from reclaim_nb.attempts.prepare import prepare
-from reclaim_nb.attempts.runner import Finished, run_attempt
+from reclaim_nb.attempts.runner import Finished, Observer, run_attempt
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.record.events import Event
 from reclaim_nb.record.reader import read_events
@@ -38,13 +38,27 @@ print(f"ROC AUC {auc.mean():.4f} (mean of {len(auc)} seeds, n={len(labels)})")
 """
 
 
-def make(folder: Path, endpoint_url: str | None, **request: Any) -> Finished:
-    """Make an attempt in a local kernel by a model behind an endpoint, unless the request says otherwise."""
+def make(
+    folder: Path,
+    endpoint_url: str | None,
+    *,
+    limits: dict[str, Any] | None = None,
+    observer: Observer | None = None,
+    **request: Any,
+) -> Finished:
+    """Make an attempt in a local kernel by a model behind an endpoint, unless the request says otherwise.
+
+    Args:
+        limits: fields of the spec's limits that a request has no name for.
+        observer: of the session.
+    """
     options = dict(request.pop("options", {}))
     if endpoint_url is not None:
         options = {"base_url": endpoint_url, "retry_seconds": 0.05, **options}
     given = {"paper": PAPER, "agent": "model", "model": "scripted:tiny", "kernel": "local", **request}
-    return run_attempt(prepare(AttemptRequest(runs=str(folder), options=options, **given)))
+    prepared = prepare(AttemptRequest(runs=str(folder), options=options, **given))
+    spec = prepared.spec.model_copy(update={"limits": prepared.spec.limits.model_copy(update=limits)})
+    return run_attempt(dataclasses.replace(prepared, spec=spec), observer)
 
 
 class Doing:

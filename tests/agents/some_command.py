@@ -73,7 +73,7 @@ def main(mode: str, url: str) -> int:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=False)
         stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
         other = subprocess.Popen([sys.executable, "-c", stubborn])
-        tell(type="children", pids=[os.getpid(), child.pid, other.pid])
+        tell(type="children", pids=[child.pid, other.pid])
         time.sleep(600)
     if mode == "greedy":
         for number in range(50):

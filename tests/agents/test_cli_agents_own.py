@@ -13,11 +13,13 @@ import psutil
 import pytest
 import yaml
 from agent_helpers import events, make, usage
+from in_step import time_passes
 
 from reclaim_nb.agents.adapter import UsageReader, adapter_names, fill_words, load_adapter
 from reclaim_nb.agents.listing import list_agents
 from reclaim_nb.agents.process import end_tree
 from reclaim_nb.attempts.runner import Finished, resume_attempt
+from reclaim_nb.attempts.session import Session
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.verify import verify_record
 
@@ -101,17 +103,25 @@ def test_what_it_gets_of_the_host_is_its_own_key_and_little_else(leaky: Finished
     assert exited[-1]["files_left"] == ["notes.txt"]
 
 
+def has_told_of_children(session: Session) -> bool:
+    path = session.recorder.folder.path / "agent.transcript.jsonl"
+    return path.exists() and b'"children"' in path.read_bytes()
+
+
 @pytest.mark.parametrize(
-    ("mode", "limits", "reason"),
-    [("tree", {"wall_clock_seconds": 6}, "wall_clock"), ("greedy", {"tokens": 5000}, "token_limit")],
+    ("mode", "limits", "reason", "processes"),
+    [("tree", {"wall_clock_seconds": 600}, "wall_clock", 3), ("greedy", {"tokens": 5000}, "token_limit", 1)],
 )
-def test_its_whole_process_tree_ends_at_a_limit(tmp_path: Path, mode: str, limits: dict[str, Any], reason: str) -> None:
-    finished = attempt(tmp_path, mode, **limits)
+def test_its_whole_process_tree_ends_at_a_limit(
+    tmp_path: Path, mode: str, limits: dict[str, Any], reason: str, processes: int
+) -> None:
+    finished = attempt(tmp_path, mode, observer=time_passes(has_told_of_children), **limits)
     assert finished.reason == reason
     started = [event.data for event in events(finished, "model") if event.data["what"] == "started"]
     pids = [started[0]["pid"]]
     for event in transcript(finished):
         pids += event.get("pids", [])
+    assert len(set(pids)) == processes
     assert not [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agent_helpers import events, grade_outcome, make, solve, usage
+from in_step import HEEDED, has, time_passes
 from model_endpoint import Call, Endpoint, Request, Step, Usage, call, say
 
 from reclaim_nb.errors import AttemptError
@@ -176,14 +177,18 @@ SPIN = "import time\nend = time.time() + 60\nwhile time.time() < end: pass"
         ("turn_limit", {"turns": 2}, Step(calls=(Call("nonsense"),))),
         ("token_limit", {"tokens": 300}, call("budget")),
         ("cost_limit", {"usd": "0.01"}, Step(calls=(Call("budget"),), usage=Usage(2000, 0, 100))),
-        ("wall_clock", {"wall_clock_seconds": 3}, call("run_cell", source="import time; time.sleep(60)")),
+        (
+            "wall_clock",
+            {"wall_clock_seconds": 600, "observer": time_passes(has("begun"))},
+            call("run_cell", source="import time; open('begun', 'w').close(); time.sleep(60)"),
+        ),
         ("wall_clock", {"wall_clock_seconds": 3}, Step(calls=(Call("budget"),), delay=30)),
         ("budget_exhausted", {"budget_hours": "0.0005"}, call("run_cell", source=SPIN)),
     ],
 )
 def test_each_limit_ends_with_its_reason(tmp_path: Path, reason: str, limits: dict[str, Any], step: Step) -> None:
     with Endpoint([step]) as endpoint:
-        finished = make(tmp_path, endpoint.url, options={"price_as": "openai:gpt-4o"}, **limits)
+        finished = make(tmp_path, endpoint.url, limits=HEEDED, options={"price_as": "openai:gpt-4o"}, **limits)
     assert finished.reason == reason
     assert [event.data["which"] for event in events(finished, "limit") if event.data["stop"]] == [reason]
     assert verify_record(finished.folder).sound

@@ -16,6 +16,7 @@ FREEZES = """
 import json, os, signal, sys
 from pathlib import Path
 from attempt_helpers import prepared
+from in_step import has, time_passes
 from reclaim_nb.attempts.runner import resume_attempt, run_attempt
 from reclaim_nb.record.stream import StreamWriter
 mark, left, write = sys.argv[1].encode(), int(sys.argv[2]), StreamWriter._write
@@ -33,7 +34,7 @@ BEGIN = """
 folder, kernel, cells, how = Path(sys.argv[3]), sys.argv[4], json.loads(sys.argv[5]), json.loads(sys.argv[6])
 made = prepared(folder, cells, kernel, **how)
 print(made.folder.path, made.spec.id, flush=True)
-finished = run_attempt(made)
+finished = run_attempt(made, time_passes(has(sys.argv[7])) if sys.argv[7] else None)
 print(finished.reason, finished.detail, flush=True)
 """
 
@@ -49,6 +50,7 @@ class RunnerProcess:
     Args:
         freezes: the runner stops itself once it has written an event with this text, so that a kill meets it there.
         times: which event with this text it is.
+        ages_after: name of the file in the working folder after which ages have passed for the attempt.
 
     Attributes:
         path: the attempt folder.
@@ -56,10 +58,18 @@ class RunnerProcess:
     """
 
     def __init__(
-        self, folder: Path, cells: Cells, kernel: str, freezes: str = "", times: int = 1, **how: object
+        self,
+        folder: Path,
+        cells: Cells,
+        kernel: str,
+        freezes: str = "",
+        times: int = 1,
+        ages_after: str = "",
+        **how: object,
     ) -> None:
         tiny_paper(folder)
-        self._begin(BEGIN, freezes, times, str(folder), kernel, json.dumps(dict(cells)), json.dumps(how))
+        words = str(folder), kernel, json.dumps(dict(cells)), json.dumps(how), ages_after
+        self._begin(BEGIN, freezes, times, *words)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.process.communicate()[1]
@@ -72,7 +82,7 @@ class RunnerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, Path(__file__).parents[:2]))},
             start_new_session=True,
         )
 

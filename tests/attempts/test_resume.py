@@ -220,9 +220,10 @@ class TestEnding:
     @pytest.mark.parametrize("stage", ["limit", "closing cell"])
     def test_killed_while_it_ended(self, kernel: str, tmp_path: Path, stage: str) -> None:
         """Whatever a runner had decided stands, and what it had left open is closed."""
-        hangs = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+        hangs = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nopen('begun', 'w')\nwhile True: pass"
         mark = '"which":"wall_clock"' if stage == "limit" else '"cell":"reclaim-end"'
-        runner = RunnerProcess(tmp_path, {"one": "1", "hangs": hangs}, kernel, mark, wall_clock_seconds=2.0)
+        cells, limit = {"one": "1", "hangs": hangs}, {"wall_clock_seconds": 600.0}
+        runner = RunnerProcess(tmp_path, cells, kernel, mark, ages_after="begun", **limit)
         runner.wait_frozen()
         before = runner.kill()
         assert b'"kind":"end"' not in before
