@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def kill_hard(process: subprocess.Popen[bytes], runs: Path | None = None) -> Non
         folder = AttemptFolder(lock.parent)
         if is_held(folder):
             pid = int(lock.read_text().split()[1])
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it may have just ended
+                os.kill(pid, signal.SIGKILL)
 
 
 def wait_until(true: Any, seconds: float = 180.0) -> None:

@@ -18,6 +18,8 @@ distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'"
 
 from reclaim_nb.batch.dask import run_on_dask  # noqa: E402
 
+pytestmark = pytest.mark.timeout(900)  # the cluster that all tests share starts in the first one's time
+
 
 class Cluster:
     """A scheduler and workers, each its own process."""

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from batch_helpers import output_of, quick_plan, start_pool, wait_until
 
+from reclaim_nb.attempts import gpus
 from reclaim_nb.attempts.gpus import LOCKS, Wanted, free, given, gpus_of, holding, take, wanted
 from reclaim_nb.attempts.prepare import Request
 from reclaim_nb.errors import AttemptError
@@ -84,15 +86,19 @@ def test_what_a_holder_starts_does_not_hold_on() -> None:
         child.communicate()
 
 
-def test_an_attempt_waits_until_its_gpus_are_free() -> None:
+def test_an_attempt_waits_until_its_gpus_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
     with holder(3) as (_, process):
-        killer = subprocess.Popen(
-            [sys.executable, "-c", f"import os, time; time.sleep(0.7); os.kill({process.pid}, 9)"]
-        )
+
+        def wait(seconds: float) -> None:
+            waited.append(seconds)
+            process.kill()
+            process.wait()
+
+        monkeypatch.setattr(gpus, "time", SimpleNamespace(sleep=wait))
         with holding(Wanted(2), IDS) as ids:
-            assert process.wait() == -9  # it was waited for
+            assert waited == [gpus.WAIT_SECONDS]
             assert ids == ("GPU-a", "GPU-b") and free(IDS) == ("GPU-c",)
-        killer.wait()
     assert free(IDS) == IDS
 
 
@@ -138,7 +144,7 @@ def test_a_pool_gives_each_attempt_a_gpu_that_no_other_has(driver: None, tmp_pat
             "GPU-0000-0"
         }
         process.kill()
-    assert pool.wait(timeout=120) == 0, output_of(plan, runs).read_text()
+    assert pool.wait(timeout=240) == 0, output_of(plan, runs).read_text()
     rows = Index(runs).rows()
     assert [row.reason for row in rows] == ["submitted"] * 4
     had = sorted((row.started, row.updated, gpus_of(AttemptFolder(runs / row.path))) for row in rows)

@@ -12,8 +12,10 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import nbformat
 import pytest
 from batch_helpers import check_final, first, kill_hard, output_of, quick_plan, start_pool, table, wait_until
+from in_step import until_let_go
 
 from reclaim_nb.batch.plan import declare
 from reclaim_nb.batch.pool import default_slots, run_plan
@@ -23,6 +25,8 @@ from reclaim_nb.record.folder import is_held
 from reclaim_nb.record.index import Index
 
 EXPECTED = {"constant": ("submitted", "disqualified", "C12"), "nothing": ("agent_stopped", "not_reproduced", "C03")}
+
+HANDS_IN = "attempt.submit('1')"
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +90,7 @@ def test_only_one_pool_works_on_a_batch(tmp_path: Path) -> None:
         with pytest.raises(AttemptError, match="a pool is at work"):
             run_plan(plan, runs)
     finally:
-        pool.wait(timeout=120)
+        pool.wait(timeout=240)
     lines = output_of(plan, runs).read_text().splitlines()
     assert pool.returncode == 0, lines
     assert json.loads(lines[-1])["done"] == 2
@@ -95,11 +99,17 @@ def test_only_one_pool_works_on_a_batch(tmp_path: Path) -> None:
 
 def test_a_fault_of_the_harness_is_made_again_in_a_folder_of_its_own(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    plan = quick_plan(papers=["small/adam-nonconvergence-toy"], agents=["replay"])
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(until_let_go(str(tmp_path / "go"))), nbformat.v4.new_code_cell(HANDS_IN)]
+    )
+    nbformat.write(notebook, tmp_path / "waits.ipynb")
+    replay = {"name": "replay", "options": {"notebook": str(tmp_path / "waits.ipynb")}}
+    plan = quick_plan(papers=["small/adam-nonconvergence-toy"], agents=[replay])
     one = first(plan, runs)
     pool = start_pool(plan, runs)
     wait_until(lambda: any("cell_end" in p.read_text() for p in runs.rglob("stream.jsonl")))
     kill_hard(pool, runs)
+    (tmp_path / "go").touch()
     for box in Path("/tmp").glob("reclaim-????????"):
         if one_box(box, runs):
             shutil.rmtree(box)
@@ -150,7 +160,7 @@ def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path
     pool = start_pool(plan, runs, slots=1)
     wait_until(lambda: list(runs.rglob("stream.jsonl")))
     pool.send_signal(signal.SIGTERM)
-    pool.wait(timeout=60)
+    pool.wait(timeout=120)
     assert pool.returncode == 4
     assert not any(is_held(one.folder()) for one in declare(plan, runs))
     assert run_plan(plan, runs, slots=2).done == 4

@@ -313,21 +313,23 @@ class TestNetwork:
 def test_a_local_kernel_gets_no_secret_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     printed: list[str] = []
+    asked = ""
 
     async def look() -> None:
+        nonlocal asked
         done = asyncio.Event()
 
         def listen(message: Message) -> None:
             if message.kind == "stream" and message.content:
                 printed.append(message.content["text"])
-            elif message.kind == "execute_reply":
+            elif message.parent == asked and (message.content or {}).get("execution_state") == "idle":
                 done.set()
 
         kernel = await Kernel.start(
             KernelConfig(kind="local"), listen, workspace=tmp_path, release=None, attempt_id="x", batch="x"
         )
         try:
-            kernel.link.execute("import os; print(dict(os.environ), flush=True)")
+            asked = kernel.link.execute("import os; print(dict(os.environ), flush=True)")
             await asyncio.wait_for(done.wait(), 60)
         finally:
             await kernel.stop()

@@ -28,7 +28,9 @@ from reclaim_nb.kernels.owner import Owner, process_start
 START = (
     "import asyncio, sys, tempfile\n"
     "from pathlib import Path\n"
+    "from reclaim_nb.kernels import box\n"
     "from reclaim_nb.kernels.kernel import Kernel, KernelConfig\n"
+    "box.HEARTBEAT_SECONDS = 0.2\n"
     "async def main():\n"
     "    config = KernelConfig(kind=sys.argv[1], abandon_seconds=float(sys.argv[3]))\n"
     "    kernel = await Kernel.start(config, lambda message: None, workspace=Path(tempfile.mkdtemp()),\n"

@@ -31,11 +31,12 @@ class Asked:
         self.server, self.folder = server, folder
         self.cache = Cache(folder / "cache")
         self.slept: list[float] = []
+        self.timeout_seconds = 30.0
         text = {"url": server.file("/paper.md", PAPER)}
         self.card: dict[str, Any] = raw_card(text=text)
 
     def probe(self, **how: Any) -> ProbeRecord:
-        web = Web(Manners(pause_seconds=0, timeout_seconds=0.5, tries=2), sleep=self.slept.append)
+        web = Web(Manners(pause_seconds=0, timeout_seconds=self.timeout_seconds, tries=2), sleep=self.slept.append)
         loaded = load_card(write_card(self.folder / "toys" / "toy-cls" / "paper.yaml", self.card))
         try:
             return probe_paper(loaded, cache=self.cache, web=web, **how)
@@ -131,7 +132,8 @@ class TestPages:
 
     def test_a_silent_server(self, asked: Asked) -> None:
         release = threading.Event()
-        asked.server.routes["/d.csv"] = lambda one: release.wait(5)
+        asked.server.routes["/d.csv"] = lambda one: release.wait(60)
+        asked.timeout_seconds = 0.5
         try:
             answer = asked.answer("data: d", data=[{"name": "d", "url": asked.server.url + "/d.csv"}])
         finally:

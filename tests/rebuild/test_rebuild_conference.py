@@ -27,6 +27,8 @@ from reclaim_nb.rebuild.services import Services
 from tests.agents.model_endpoint import Endpoint
 from tests.rebuild.mini_conference import VENUE, Conference, note_id, reader
 
+pytestmark = pytest.mark.timeout(900)  # the whole pipeline runs in the first test's time
+
 DAY = "2026-11-30"
 STEPS = ("collect", "match", "read", "probe", "draft", "select")
 

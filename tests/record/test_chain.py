@@ -271,9 +271,13 @@ class TestUnfinishedLines:
             scan(record.stream)
 
 
+# hypothesis knows the words of the code it tests, and this one at the top of an event is the writer's alone.
+own_words = st.text(st.characters(exclude_categories=()), max_size=5).filter(lambda word: word != "$over")
+
+
 class TestRoundTrip:
     @settings(max_examples=150)
-    @given(data=st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=5), anything, max_size=4))
+    @given(data=st.dictionaries(own_words, anything, max_size=4))
     def test_what_append_returns_is_what_a_reader_gets(self, data: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory() as name:
             path = Path(name) / "stream.jsonl"

@@ -36,7 +36,9 @@ async def test_changes_on_disk_are_told_whoever_made_them(jp_fetch: Any, jp_ws_f
     hello = await following(socket, "hello")
     assert hello["missed"] is False
 
-    shutil.copytree(runs / ATTEMPT, runs / "single/tiny/good/replay/02")
+    # An attempt comes and goes whole: whoever looks meanwhile would be told of it half made as well.
+    shutil.copytree(runs / ATTEMPT, runs.parent / "beside")
+    (runs.parent / "beside").rename(runs / "single/tiny/good/replay/02")
     told = await following(socket, "attempt")
     assert told["attempt"]["path"] == "single/tiny/good/replay/02"
 
@@ -44,7 +46,7 @@ async def test_changes_on_disk_are_told_whoever_made_them(jp_fetch: Any, jp_ws_f
     told = await following(socket, "attempt")
     assert (told["attempt"]["path"], told["attempt"]["outcome"]) == (ATTEMPT, None)
 
-    shutil.rmtree(runs / "single/tiny/good/replay/02")
+    (runs / "single/tiny/good/replay/02").rename(runs.parent / "beside")
     assert (await following(socket, "gone"))["path"] == "single/tiny/good/replay/02"
     seq = told["seq"]
     socket.close()
