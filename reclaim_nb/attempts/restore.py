@@ -136,9 +136,11 @@ class Restored:
             back = SystemClock().now()
             await session.probe()
             away = seconds_between(self.away_since, back)
-            detail = (
-                f"the runner was away for {away:.1f} s (from {self.away_since} to {back}); "
+            seen = running.messages > 0
+            detail = f"the runner was away for {away:.1f} s (from {self.away_since} to {back}); " + (
                 "the cell went on, and what it printed meanwhile is lost"
+                if seen
+                else "nothing of the cell had been recorded, so whether it ran is not known"
             )
             session.end_adopted(running, "interrupted", detail)
         if session.submission is not None:

@@ -492,12 +492,14 @@ class Session:
         limit = min(filter(None, (timeout, self.limits.cell_seconds)), default=None)
         # Taken before the cell is sent: on a busy machine it can be far ahead by the time this goes on.
         started, began = self.clock.now(), self.clock.monotonic()
-        request = self.kernel.link.execute(source)
+        # Recorded before it is sent: what ran is never taken for what did not, whenever the runner dies.
+        request = self.kernel.link.execute(
+            source, lambda request: self.recorder.append("execute", {"cell": cell, "msg_id": request})
+        )
         deadline = None if limit is None else began + limit
         running = RunningCell(cell, request, started, began, reading.charged_seconds, deadline)
         self._requests[request] = cell
         self.running = running
-        self.recorder.append("execute", {"cell": cell, "msg_id": request})
         if self._network is not None:
             self._network.begin(cell, running.started)
         return running

@@ -133,25 +133,34 @@ class KernelLink:
     def send(self, channel: str, kind: str, content: dict[str, Any], parent: dict[str, Any] | None = None) -> str:
         """Send a request and return its message id."""
         message = self._session.msg(kind, content, parent=parent)
+        self._put(channel, message)
+        return str(message["header"]["msg_id"])
+
+    def execute(self, source: str, before: Callable[[str], object] = lambda request: None) -> str:
+        """Ask for a cell to be run and return the request's id.
+
+        Args:
+            source: the cell's source.
+            before: called with the id before the request is sent; nothing is sent when it raises.
+        """
+        content = {
+            "code": source,
+            "silent": False,
+            "store_history": True,
+            "user_expressions": {},
+            "allow_stdin": True,
+            "stop_on_error": False,
+        }
+        message = self._session.msg("execute_request", content)
+        request = str(message["header"]["msg_id"])
+        before(request)
+        self._put("shell", message)
+        return request
+
+    def _put(self, channel: str, message: dict[str, Any]) -> None:
         self._session.send(self._sockets[channel], message)
         # A zmq descriptor signals only changes; after a send, look for what came meanwhile.
         self._loop.call_soon(self._drain, channel)
-        return str(message["header"]["msg_id"])
-
-    def execute(self, source: str, *, allow_stdin: bool = True) -> str:
-        """Ask for a cell to be run and return the request's id."""
-        return self.send(
-            "shell",
-            "execute_request",
-            {
-                "code": source,
-                "silent": False,
-                "store_history": True,
-                "user_expressions": {},
-                "allow_stdin": allow_stdin,
-                "stop_on_error": False,
-            },
-        )
 
     def answer_input(self, value: str) -> None:
         """Answer the kernel's request for input."""

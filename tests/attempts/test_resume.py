@@ -59,6 +59,15 @@ class TestKilled:
         assert result.reason == "agent_stopped"
         assert result.text("two") == "two\n"
 
+    def test_between_the_record_of_a_cell_and_its_sending(self, kernel: str, tmp_path: Path) -> None:
+        cells = {"marks": "open('ran', 'w')", "looks": "import os; print(os.path.exists('ran'))"}
+        runner = RunnerProcess(tmp_path, cells, kernel, freezes='"kind":"execute"', times=2)
+        runner.wait_frozen()
+        result = resumed(runner, runner.kill())
+        assert [result.status(case) for case in cells] == ["interrupted", "ok"]
+        assert "whether it ran is not known" in result.facts("marks")["detail"]
+        assert result.text("looks") == "False\n"
+
     def test_in_the_middle_of_a_flood(self, kernel: str, tmp_path: Path) -> None:
         flood = "for i in range(300_000): print('line', i)"
         runner = RunnerProcess(tmp_path, {"floods": flood, "after": "print('after', i)"}, kernel, '"text":"line')
