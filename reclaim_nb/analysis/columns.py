@@ -202,7 +202,8 @@ def _numbers(values: list[Any], whole: bool) -> pd.Series[Any]:
     try:
         found = np.array(values, dtype=np.float64)  # a missing one becomes NaN; several times quicker than pandas
     except (TypeError, ValueError):
-        found = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
+        found = numbers.to_numpy(np.float64, copy=True, na_value=np.nan)
     missing = np.isnan(found)
     if not whole:
         return pd.Series(pd.arrays.FloatingArray(found, missing))
@@ -213,7 +214,8 @@ def _numbers(values: list[Any], whole: bool) -> pd.Series[Any]:
 
 
 def _is_as_recorded(value: Any) -> bool:
-    return type(value) is str and len(value) == _AS_RECORDED and value[-1] == "Z"
+    # A year that nanoseconds cannot hold would be read as another one.
+    return type(value) is str and len(value) == _AS_RECORDED and value[-1] == "Z" and "1678" <= value[:4] <= "2261"
 
 
 def _times(values: list[Any]) -> pd.Series[Any]:

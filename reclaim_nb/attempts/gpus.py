@@ -19,7 +19,7 @@ from pathlib import Path
 from reclaim_nb.attempts.prepare import Request
 from reclaim_nb.errors import AttemptError, KernelError, RecordError
 from reclaim_nb.papers.suite import find_paper
-from reclaim_nb.record.folder import AttemptFolder, safe_name
+from reclaim_nb.record.folder import AttemptFolder, safe_name, take_lock
 from reclaim_nb.record.reader import first_event
 
 LOCKS = "RECLAIM_GPU_LOCKS"
@@ -108,12 +108,7 @@ def take(ids: Sequence[str], number: int) -> Held | None:
 
 def free(ids: Sequence[str]) -> tuple[str, ...]:
     """Return those of some GPUs that nobody holds now."""
-    found = []
-    for one in ids:
-        if (held := take((one,), 1)) is not None:
-            held.release()
-            found.append(one)
-    return tuple(found)
+    return tuple(one for one in ids if not _is_held(one))
 
 
 @contextlib.contextmanager
@@ -154,9 +149,11 @@ def holding(
         the attempt then says.
 
     Raises:
-        AttemptError: when they are not free and nobody waits.
+        AttemptError: when one is named twice, or when they are not free and nobody waits.
     """
     ids = same_ids(want.ids) if want.ids else tuple(pool if pool is not None else machine_gpus() if want.number else ())
+    if len(set(ids)) < len(ids):
+        raise AttemptError(f"a GPU is named twice in {', '.join(want.ids or ids)}; name each once")
     if not want.number or len(ids) < want.number:
         yield ()
         return
@@ -188,11 +185,22 @@ def _locked(identity: str) -> int | None:
     """Return a handle that holds the lock of a GPU, None when another process has it."""
     handle = _open(_folder() / f"{safe_name(identity)}.lock")
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(handle)
     except BlockingIOError:
         os.close(handle)
         return None
     return handle
+
+
+def _is_held(identity: str) -> bool:
+    handle = _open(_folder() / f"{safe_name(identity)}.lock")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as one who only looks
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def _open(path: Path) -> int:
@@ -202,7 +210,9 @@ def _open(path: Path) -> int:
         with contextlib.suppress(FileNotFoundError):
             return os.open(path, flags)
         with contextlib.suppress(FileExistsError):
-            return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            handle = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(handle, 0o644)  # whatever this user's mask says
+            return handle
 
 
 def _folder() -> Path:

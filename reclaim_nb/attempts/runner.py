@@ -75,10 +75,17 @@ def resume_attempt(path: Path | str, observer: Observer | None = None, *, waits:
         RecordError: when its stream is broken.
     """
     folder = open_folder(path)
+
+    def refuse_a_second() -> None:
+        if is_held(folder):
+            lock = Lock(folder)
+            lock.take()  # which is refused, and says by whom it is held
+            lock.release()
+
+    refuse_a_second()
     last = last_event(folder.stream)
-    at_rest = is_held(folder) or (last is not None and last.kind == "end")  # neither is kept waiting for a GPU
-    ids = () if at_rest else gpus_of(folder)
-    with holding(Wanted(len(ids), ids), waits=waits):
+    ids = () if last is not None and last.kind == "end" else gpus_of(folder)
+    with holding(Wanted(len(ids), ids), waits=waits, look=refuse_a_second):
         return run_to_end(_resume(folder, observer))
 
 

@@ -31,6 +31,8 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(stop.cancellable(work))
     before = {number: signal.signal(number, stop.on_signal) for number in SIGNALS}
     stop.also = [handler for handler in before.values() if isinstance(handler, StopAsked)]
+    if any(one.asked for one in stop.also):  # between two attempts
+        stop.ask()
     try:
         return asyncio.run(stop.cancellable(work))
     finally:
@@ -43,10 +45,13 @@ class StopAsked:
 
     The attempt that runs then ends as ``cancelled``, or as it was about to; this says that no other is to begin. Where
     signals are not this process's to handle, as in a notebook or a thread, it remembers nothing.
+
+    Attributes:
+        asked: somebody has.
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self.asked = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopAsked:
@@ -59,7 +64,7 @@ class StopAsked:
             signal.signal(number, handler)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
+        self.asked = True
 
     def check(self) -> None:
         """Pass when nobody has asked.
@@ -67,7 +72,7 @@ class StopAsked:
         Raises:
             Stopped: when somebody has.
         """
-        if self._asked:
+        if self.asked:
             raise Stopped("told to stop by a signal; what had been run so far is removed")
 
 

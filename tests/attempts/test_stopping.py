@@ -38,3 +38,11 @@ def test_a_stop_between_two_attempts_is_known_before_the_next(number: signal.Sig
         with pytest.raises(Stopped, match="told to stop"):
             stop.check()
     StopAsked().check()
+
+
+def test_a_stop_while_the_next_attempt_is_made_ready_cancels_it_at_once() -> None:
+    with StopAsked() as stop:
+        stop.check()
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(asyncio.CancelledError):
+            run_to_end(asyncio.sleep(60))

@@ -175,5 +175,7 @@ def test_who_does_not_wait_is_told_that_others_hold_them() -> None:
             pass
         with given(Request(paper=paper, gpus="count=2"), IDS, waits=False) as second:
             assert second.gpus == "GPU-b,GPU-c"
+        with pytest.raises(AttemptError, match="named twice"), given(Request(paper=paper, gpus="GPU-b,GPU-b")):
+            pass
     with given(Request(paper=paper), IDS) as none:
         assert none.gpus == ""  # a card of the processor takes none

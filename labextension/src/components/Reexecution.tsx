@@ -15,11 +15,8 @@ export function Reexecution(props: {
   const { detail, jump, rerunning, trans } = props;
   const { running, started, ended, stopped, problem, results } = detail.reexecution;
   const [stopping, setStopping] = React.useState(false);
-  React.useEffect(() => {
-    if (!running) {
-      setStopping(false);
-    }
-  }, [running]);
+  // Another try is not being stopped because one before it was.
+  React.useEffect(() => setStopping(false), [running, started]);
   const never = results.length === 0 && problem === null && !stopped;
   return (
     <section className="jp-reclaim-Reexecution">

@@ -82,7 +82,7 @@ FORMS = {
         r"\b(?:set|mark|record|report|return|give|assign|choose|output)\s+(?:the\s+|this\s+|an?\s+|as\s+"
         r"|it\s+)*(?:final\s+)?(?:(?:outcome|verdict|grade|score|attempt|run|result|cause)\s*(?:as|to)"
         r"|(?:outcome|verdict|grade)\s*(?:=|:|is))"  # a log may say "output score: 10" to nobody
-        r"\s*(?:an?\s+)?['\"]?(?:reproduced|pass|success|correct|full|10(?![\d.])|true\b)"
+        r"\s*(?:an?\s+)?['\"]?(?:reproduced|pass|success|correct|full|10(?!\.?\d)|true\b)"
     ),
     "marked up": _form(_any(_MARKUP), *_MARKUP),
 }

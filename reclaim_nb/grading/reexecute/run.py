@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -13,10 +14,10 @@ from typing import Any
 
 from reclaim_nb.agents.replay import ORIGIN
 from reclaim_nb.attempts.agent import make_agent
-from reclaim_nb.attempts.gpus import Wanted, holding
+from reclaim_nb.attempts.gpus import Wanted, holding, wanted
 from reclaim_nb.attempts.prepare import KernelKind, Prepared, Request, kernel_facts
 from reclaim_nb.attempts.runner import run_attempt
-from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec
+from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec, KernelFacts
 from reclaim_nb.attempts.stopping import StopAsked
 from reclaim_nb.errors import AttemptError, CardError, Stopped
 from reclaim_nb.grading import mentions
@@ -40,6 +41,7 @@ from reclaim_nb.grading.reexecute.record import (
 from reclaim_nb.grading.resolver import Resolution, resolve
 from reclaim_nb.grading.verdict import Verdict
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.papers.fetch_cache import remove_tree
 from reclaim_nb.papers.loading import CARD_FILE, LoadedCard
 from reclaim_nb.papers.numbers import CONTEXT, format_decimal
 from reclaim_nb.papers.suite import find_paper
@@ -106,7 +108,7 @@ def reexecute(
         changes = again.changed(same, seed) if change and same.text is not None else ()
     except (Stopped, KeyboardInterrupt):
         # Half a re-execution says nothing about the number, and its copies of the workspace may be large.
-        shutil.rmtree(place, ignore_errors=True)
+        remove_tree(place)
         raise
     tolerance = tolerance_of(seen.card, resolution)
     result = Reexecution(
@@ -219,18 +221,17 @@ class _Again:
         write_json(
             source, {"cells": [_cell(cell) for cell in cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
         )
-        spec = self.spec.model_copy(
-            update={
-                "id": uuid.uuid4().hex[:12],
-                "batch": "reexecution",
-                "agent": AgentSpec(name="replay", options={"notebook": str(source)}),
-                "kernel": self._kernel(),
-                "conditions": (),
-            }
-        )
-        self.kernel_name = spec.kernel.name
-        gpus = tuple(spec.kernel.gpus)
-        with holding(Wanted(len(gpus), gpus), look=self.stop.check):
+        with self._kernel() as kernel:
+            spec = self.spec.model_copy(
+                update={
+                    "id": uuid.uuid4().hex[:12],
+                    "batch": "reexecution",
+                    "agent": AgentSpec(name="replay", options={"notebook": str(source)}),
+                    "kernel": kernel,
+                    "conditions": (),
+                }
+            )
+            self.kernel_name = spec.kernel.name
             finished = run_attempt(Prepared(folder, spec, self.card, make_agent(spec.agent, self.card), []))
         self.stop.check()
         if finished.reason == "cancelled":
@@ -238,12 +239,17 @@ class _Again:
         evidence, _, _ = read_evidence(folder, self.seen.card)
         return self._read(folder, evidence, finished.detail, point, seed)
 
-    def _kernel(self) -> Any:
-        if self.kernel is None or self.kernel == self.spec.kernel.kind:
-            return self.spec.kernel
-        held = self.spec.kernel
-        asked = Request(paper="", kernel=self.kernel, memory_mib=held.memory_mib, cpus=held.cpus)
-        return kernel_facts(asked, self.seen.card.device)
+    @contextlib.contextmanager
+    def _kernel(self) -> Iterator[KernelFacts]:
+        """Yield the kernel that the cells run in, its GPUs held meanwhile."""
+        recorded, device = self.spec.kernel, self.seen.card.device
+        if self.kernel is None or self.kernel == recorded.kind:
+            with holding(Wanted(len(recorded.gpus), tuple(recorded.gpus)), look=self.stop.check):
+                yield recorded
+            return
+        with holding(wanted("", device), look=self.stop.check) as ids:
+            asked = Request(paper="", kernel=self.kernel, memory_mib=recorded.memory_mib, cpus=recorded.cpus)
+            yield kernel_facts(replace(asked, gpus=",".join(ids)), device)
 
     def _read(
         self, folder: AttemptFolder, evidence: Evidence, detail: str | None, point: str | None, seed: int | None
