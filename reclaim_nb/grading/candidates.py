@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from reclaim_nb.grading import mentions as m
 from reclaim_nb.grading import vocabulary as v
@@ -161,6 +162,15 @@ def origin_of(evidence: Evidence, cell: Cell, number: m.Number) -> Origin:
     return evidence.lineage.origin(cell.id, number.text, number.line, number.column, number.words)
 
 
+_NO_CONTENT = frozenset(v.SPLITS) | v.QUALIFIERS | v.SPREAD | v.GAP | v.BOUND | v.REFERENCE
+
+
+@lru_cache(maxsize=20000)
+def _has_content(words: tuple[str, ...]) -> bool:
+    """Tell whether any of the words that stand by a number says what it is; logs repeat them over and over."""
+    return any(word not in _NO_CONTENT and not v.is_generic(word) for word in words)
+
+
 def _strength(
     evidence: Evidence, cell: Cell, output: Output, number: m.Number, words: TargetWords
 ) -> tuple[int, int | None, Origin | None]:
@@ -169,8 +179,7 @@ def _strength(
         return 3, None, None
     if (place := words.transform(own)) is not None:
         return 3, place, None
-    content = [w for w in own if not v.is_generic(w) and w not in v.SPLITS and w not in v.QUALIFIERS]
-    content = [w for w in content if w not in v.SPREAD | v.GAP | v.BOUND | v.REFERENCE]
+    content = _has_content(own)
     if v.families_of(own) and not words.names(every):
         return 0, None, None
     if not content or number.framed:

@@ -200,6 +200,8 @@ def tokens(text: str) -> tuple[str, ...]:
 
 def contains(words: tuple[str, ...] | frozenset[str], phrase: tuple[str, ...]) -> bool:
     """Tell whether all words of a phrase are there."""
+    if isinstance(words, frozenset):
+        return words.issuperset(phrase)
     return all(part in words for part in phrase)
 
 
