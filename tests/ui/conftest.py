@@ -56,7 +56,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
     base = tmp_path_factory.mktemp("lab")
     papers, root = base / "papers", base / "root"
-    write_suite(papers, {"good": GOOD, "miss": MISS, "hostile": HOSTILE, "slow": slow(90, 2)})
+    write_suite(papers, {"good": GOOD, "miss": MISS, "hostile": HOSTILE, "slow": slow(45, 4)})
     for paper in ("good", "miss", "hostile"):
         request = Request(paper=str(papers / "tiny" / paper), runs=str(root / "runs"), kernel="local")
         grade_now(run_attempt(prepare(request)).folder)
@@ -136,10 +136,20 @@ def profile(chromium: Any) -> Iterator[Any]:
     context.close()
 
 
+def slowed(page: Any) -> None:
+    """Make a page as slow as RECLAIM_UI_SLOWER says, in its processor and its network: it finds tests that race."""
+    if slower := int(os.environ.get("RECLAIM_UI_SLOWER", "1")) - 1:
+        tools = page.context.new_cdp_session(page)
+        tools.send("Emulation.setCPUThrottlingRate", {"rate": slower + 1})
+        slow_network = {"offline": False, "latency": 100 * slower, "downloadThroughput": -1, "uploadThroughput": -1}
+        tools.send("Network.emulateNetworkConditions", slow_network)
+
+
 @pytest.fixture
 def page(profile: Any, lab: Lab) -> Iterator[Any]:
     """A fresh lab, with the panel open."""
     page = profile.new_page()
+    slowed(page)
     problems: list[str] = []
 
     def keep(problem: Any) -> None:

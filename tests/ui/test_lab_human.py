@@ -32,9 +32,22 @@ def begin(page: Any, kernel: str, paper: str = "tiny/good") -> None:
 
 def opened(page: Any) -> None:
     page.click(".jp-Dialog .jp-mod-accept")
+    ready(page)
+
+
+def ready(page: Any) -> None:
+    """Wait until the attempt's notebook is shown whole and its kernel listens."""
     page.wait_for_selector(WORK, timeout=120_000)
     page.wait_for_function(
-        "window.jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'", timeout=60_000
+        """() => {
+            const shown = window.jupyterapp.shell.currentWidget;
+            const last = [...shown.node.querySelectorAll('.jp-Notebook-cell')].pop();
+            return (
+                shown.sessionContext?.session?.kernel?.status === 'idle' &&
+                last?.dataset.windowedListIndex === String(shown.content.model.cells.length - 1)
+            );
+        }""",
+        timeout=60_000,
     )
 
 
@@ -46,6 +59,10 @@ def run_last(page: Any, source: str) -> None:
     """Type into the last cell and run it."""
     page.click(f"{LAST} >> .cm-content")
     page.keyboard.insert_text(source)
+    page.wait_for_function(
+        "source => window.jupyterapp.shell.currentWidget.content.activeCell?.model.sharedModel.source === source",
+        arg=source,
+    )
     page.keyboard.press("Shift+Enter")
 
 
@@ -125,7 +142,7 @@ def test_a_person_leaves_comes_back_and_closes(page: Any, lab: Lab) -> None:
     page.wait_for_selector(WORK, state="detached")
     assert is_held(folder)
     page.click(f"{PANEL} .jp-reclaim-Row.jp-mod-running")
-    page.wait_for_selector(WORK, timeout=60_000)
+    ready(page)
     run_last(page, "print(kept + 1)")
     page.wait_for_selector(f"{SHOWN} .jp-OutputArea >> text=42", timeout=60_000)
 
