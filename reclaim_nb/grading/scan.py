@@ -109,7 +109,7 @@ class Interest:
 
 
 def _by_shape(shapes: list[bytes]) -> Iterator[tuple[bytes, int, Callable[[], list[int]]]]:
-    """Yield every shape in order of its first line, that line, and what finds its lines: all, or of many the last two."""
+    """Yield every shape in order of its first line, that line, and what finds its lines; of many, not all of them."""
     kinds = dict.fromkeys(shapes)
     if len(kinds) <= _UNIQUE:
         for shape in kinds:
