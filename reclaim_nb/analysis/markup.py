@@ -221,15 +221,22 @@ class Text:
         return {"text/markdown": self.markdown, "text/plain": self.markdown}
 
 
+_COMPRESSION = 3
+"""Of pictures: half the time of the usual level for a tenth more bytes."""
+
+
 def png(figure: Figure, dots: float = 1.6) -> bytes:
     """Return a figure as PNG, with more dots than its size says, for screens that have them."""
     buffer = io.BytesIO()
-    _lay_out(figure)
     dpi = figure.dpi
+    # Before it is laid out, which measures all text: what is drawn with as many dots is not measured again.
     figure.dpi = dpi * dots
     try:
+        _lay_out(figure)
         # Not by savefig, which draws twice: once for a layout that these figures have already.
-        FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})  # type: ignore[no-untyped-call]
+        FigureCanvasAgg(figure).print_png(  # type: ignore[no-untyped-call]
+            buffer, metadata={"Software": None}, pil_kwargs={"compress_level": _COMPRESSION}
+        )
     finally:
         figure.dpi = dpi
     return buffer.getvalue()

@@ -14,7 +14,6 @@ from reclaim_nb.grading.evidence import READ_WHOLE, Cell, Evidence, Output
 from reclaim_nb.grading.lineage import Origin
 from reclaim_nb.grading.lineage import flow as f
 from reclaim_nb.grading.readings import Reading, readings
-from reclaim_nb.grading.scan import FEW
 from reclaim_nb.grading.vocabulary import TargetWords, target_words
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.numbers import decimals, quantise
@@ -91,9 +90,9 @@ def numbers_of(output: Output, words: TargetWords, scenes: bool) -> Iterator[m.N
     many: set[str] = set()
     for line in output.lines:
         seen.add(line.offset)
-        if line.of_shape > FEW:
+        if line.many:
             many.add(_shape(line.text))
-        yield from m.line_numbers(line.text, line.offset, line.of_shape, scenes=scenes)
+        yield from m.line_numbers(line.text, line.offset, scenes=scenes)
     yield from _tables(output, words, seen)
     start, text = output.pieces[-1]
     lines = text[-8000:].splitlines(keepends=True)[-TAIL_LINES:]

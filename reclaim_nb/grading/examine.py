@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +17,7 @@ from reclaim_nb.grading.vocabulary import interest_of
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
+from reclaim_nb.record.events import parse
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.reader import StreamState, first_event, last_event, read_events
 from reclaim_nb.record.render import Rendering
@@ -53,7 +53,7 @@ def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str
     if not raw:
         return [f"{path}: missing"]
     try:
-        notebook = json.loads(raw)
+        notebook = parse(raw)
     except ValueError as problem:
         return [f"{path}: not JSON ({problem})"]
     if not isinstance(notebook, dict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from reclaim_nb.grading import vocabulary as v
@@ -74,7 +74,6 @@ class Number:
         final: whether its line says that it is the final one.
         alone: whether no word stands by it at all.
         framed: whether keys or a table's head name it, not just the words before it.
-        of_shape: how many lines of its shape there were.
         line: its line, shortened.
         column: characters before it in the shortened line.
     """
@@ -95,7 +94,6 @@ class Number:
     final: bool
     alone: bool
     framed: bool
-    of_shape: int
     line: str
     column: int
 
@@ -128,9 +126,9 @@ def numbers(text: str, start: int = 0) -> Iterator[Number]:
         offset += len(raw)
 
 
-def line_numbers(line: str, offset: int, of_shape: int = 1, *, scenes: bool = True) -> list[Number]:
+def line_numbers(line: str, offset: int, *, scenes: bool = True) -> list[Number]:
     """Return the numbers of one line that stands by itself; without ``scenes`` maybe only those that may be results."""
-    return list(_line(line, offset, [], Keys(), of_shape, scenes))
+    return list(_line(line, offset, [], Keys(), scenes))
 
 
 def absent(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
@@ -151,12 +149,10 @@ def ratios(text: str) -> Iterator[tuple[Decimal, Decimal, int]]:
             yield count, total, match.start()
 
 
-def _line(
-    line: str, offset: int, header: list[Header], keys: Keys, of_shape: int = 1, scenes: bool = True
-) -> Iterator[Number]:
+def _line(line: str, offset: int, header: list[Header], keys: Keys, scenes: bool = True) -> Iterator[Number]:
     found = list(_NUMBER.finditer(line))
     if found and not header and not keys.stack and not keys.key and not _OPENING.search(line):
-        yield from _alike(line, offset, found, of_shape, scenes)
+        yield from _alike(line, offset, found, scenes)
         return
     structured = bool(keys.stack) or bool(_KEY.search(line)) or ("{" in line and "}" in line)
     if not found:
@@ -176,8 +172,7 @@ def _line(
     table = header[0] if header and header[0].kind == kind and len(columns) > 1 else None
     if table is not None and kind == " " and not is_under(line, found, columns, table):
         table = None
-    reader = _LineReader(line, offset, found, keys, table, columns)
-    yield from reader.read() if of_shape == 1 else (replace(number, of_shape=of_shape) for number in reader.read())
+    yield from _LineReader(line, offset, found, keys, table, columns).read()
     if table is None and not structured and header and not is_row(line):
         header.clear()
 
@@ -191,7 +186,7 @@ _ALIKE_KEPT = 4096
 _RATIO_MARK = re.compile(r"/|\bof\b")
 
 
-def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int, scenes: bool) -> Iterator[Number]:
+def _alike(line: str, offset: int, found: list[re.Match[str]], scenes: bool) -> Iterator[Number]:
     """Yield the numbers of a line that stands by itself; logs repeat their lines with other digits over and over."""
     pieces: list[str] = []
     position = 0
@@ -235,7 +230,6 @@ def _alike(line: str, offset: int, found: list[re.Match[str]], of_shape: int, sc
             final=alike.final,
             alone=alike.alone,
             framed=alike.framed,
-            of_shape=of_shape,
             line=line[max(0, start - 400) : match.end() + 400],
             column=min(start, 400),
         )
@@ -339,7 +333,6 @@ class _LineReader:
                 final=final,
                 alone=alone and not path and self.table is None,
                 framed=bool(path) or self.table is not None,
-                of_shape=1,
                 line=line[max(0, match.start() - 400) : match.end() + 400],
                 column=min(match.start(), 400),
             )

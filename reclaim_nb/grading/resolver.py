@@ -344,7 +344,6 @@ def _handed(evidence: Evidence, card: PaperCard) -> list[Candidate]:
         final=True,
         alone=True,
         framed=False,
-        of_shape=1,
         line=text,
         column=0,
     )

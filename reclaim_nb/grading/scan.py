@@ -7,9 +7,9 @@ progress bar has one shape however long it runs, while a result that hides among
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 FEW = 24
 """Up to this many lines of one shape in one piece of text are all kept; of more, the last two."""
@@ -20,7 +20,7 @@ DIGEST_CHARS = 48 * 1024
 
 _DROPPED = b"0123456789.+- "
 _HAS_DIGIT = re.compile(r"\d")
-_UNIQUE = 200
+_UNIQUE = 16
 """Up to this many shapes are looked up one by one, which is quicker than an index of all lines."""
 
 
@@ -31,12 +31,12 @@ class Line:
     Attributes:
         offset: characters before it in its output's text.
         text: the line.
-        of_shape: how many lines of the same shape the piece of text had.
+        many: whether it stands for more than :data:`FEW` lines of the same shape.
     """
 
     offset: int
     text: str
-    of_shape: int
+    many: bool
 
 
 class Digest:
@@ -84,35 +84,21 @@ class Interest:
             text = text.replace("\r", "\n")
         lines = text.split("\n")
         shapes = text.encode("utf-8", "surrogatepass").translate(None, _DROPPED).split(b"\n")
-        count = Counter(shapes)
-        first = (
-            None if len(count) <= _UNIQUE else dict(zip(reversed(shapes), range(len(lines) - 1, -1, -1), strict=True))
-        )
-        chosen: dict[int, int] = {}
+        chosen: dict[int, bool] = {}
         fresh: list[int] = []
-        for shape, times in count.items():
-            place = shapes.index(shape) if first is None else first[shape]
+        for shape, place, places in _by_shape(shapes):
             line = lines[place]
             if digest.takes(shape, line):
                 fresh.append(place)
             if self._word is None or not self._word.search(line) or not _HAS_DIGIT.search(line):
                 continue
-            if times <= FEW:
-                chosen[place] = times
-                for _ in range(times - 1):
-                    place = shapes.index(shape, place + 1)
-                    chosen[place] = times
-            else:
-                end = len(shapes) - 1
-                for _ in range(2):
-                    while shapes[end] != shape:
-                        end -= 1
-                    chosen[end] = times
-                    end -= 1
+            same = places()
+            many = len(same) > FEW
+            chosen.update(dict.fromkeys(same[-2:] if many else same, many))
         if exact:
             for place, line in enumerate(lines):
                 if place not in chosen and any(digits in line for digits in exact):
-                    chosen[place] = count[shapes[place]]
+                    chosen[place] = False
                     if len(chosen) > 2000:
                         break
         if not chosen and not fresh:
@@ -120,6 +106,38 @@ class Interest:
         starts = _starts(lines, sorted({*chosen, *fresh}))
         digest.lines.extend((offset + starts[place], lines[place][:LINE_CHARS]) for place in sorted(fresh))
         return [Line(offset + starts[place], lines[place][:LINE_CHARS], chosen[place]) for place in sorted(chosen)]
+
+
+def _by_shape(shapes: list[bytes]) -> Iterator[tuple[bytes, int, Callable[[], list[int]]]]:
+    """Yield every shape in order of its first line, that line, and what finds its lines; of many, not all of them."""
+    kinds = dict.fromkeys(shapes)
+    if len(kinds) <= _UNIQUE:
+        for shape in kinds:
+            first = shapes.index(shape)
+            yield shape, first, partial(_search, shapes, shape, first)
+        return
+    index: dict[bytes, list[int]] = {shape: [] for shape in kinds}
+    for place, shape in enumerate(shapes):
+        index[shape].append(place)
+    for shape, places in index.items():
+        yield shape, places[0], partial(list, places)
+
+
+def _search(shapes: list[bytes], shape: bytes, first: int) -> list[int]:
+    found = [first]
+    try:
+        while len(found) <= FEW:
+            found.append(shapes.index(shape, found[-1] + 1))
+    except ValueError:
+        return found
+    end = len(shapes)
+    for _ in range(2):
+        end -= 1
+        while shapes[end] != shape:
+            end -= 1
+        found.append(end)
+    found[-2:] = sorted(found[-2:])
+    return found
 
 
 def _starts(lines: list[str], places: list[int]) -> dict[int, int]:

@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import from_json
+
 SCHEMA = 1
 """Version of the stream's form, written into the first event."""
 
@@ -62,6 +64,19 @@ def encode(seq: int, time: str, prev: str, kind: str, data: dict[str, Any]) -> b
     return json.dumps(event, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
+def parse(text: bytes) -> Any:
+    """Return the value of a JSON text: what :func:`json.loads` returns, and its errors, several times as quickly.
+
+    Raises:
+        ValueError: when it is not JSON.
+        RecursionError: when it is nested too deeply.
+    """
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)  # lone surrogates, deep nesting, or no JSON at all
+
+
 def decode(line: bytes) -> Event:
     """Return the event of a line.
 
@@ -69,7 +84,7 @@ def decode(line: bytes) -> Event:
         ValueError: when the line is not an event.
     """
     try:
-        raw = json.loads(line)
+        raw = parse(line)
     except RecursionError:
         raise ValueError("nested too deeply for an event line") from None
     if not isinstance(raw, dict) or set(raw) != {"seq", "time", "prev", "kind", "data"}:

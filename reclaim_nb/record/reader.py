@@ -12,6 +12,8 @@ from reclaim_nb.errors import RecordError
 from reclaim_nb.record.events import GENESIS, Event, decode
 from reclaim_nb.record.payloads import PayloadStore, resolve
 
+BUFFER_BYTES = 256 * 1024
+"""Read of a stream at once; its lines are often longer than a file's usual buffer."""
 _LOOSE = "the line is not an event"
 _NOT_LOOSE = "it goes on over an unfinished line that is not there any more"
 
@@ -62,7 +64,7 @@ def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]
     state = state or StreamState()
     left = hashlib.sha256()
     try:
-        file = open(path, "rb")  # noqa: SIM115 - the generator keeps it open between events
+        file = open(path, "rb", BUFFER_BYTES)  # noqa: SIM115 - the generator keeps it open between events
     except OSError as problem:
         raise RecordError(f"{path}: no stream to read ({problem.strerror})") from problem
     with file:

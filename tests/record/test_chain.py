@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from record_helpers import Writer, whole_record
 
 from reclaim_nb.errors import RecordError
-from reclaim_nb.record.events import GENESIS, KINDS, decode, encode, plain
+from reclaim_nb.record.events import GENESIS, KINDS, decode, encode, parse, plain
 from reclaim_nb.record.folder import AttemptFolder, open_folder
 from reclaim_nb.record.payloads import PayloadStore, references
 from reclaim_nb.record.reader import BrokenLink, first_event, last_event, read_events, scan
@@ -359,3 +359,69 @@ def test_the_stream_of_a_resumed_writer_goes_on(tmp_path: Path) -> None:
     folder = again.end()
     copy = Path(shutil.copytree(folder.path, tmp_path / "copy"))
     assert verify_record(AttemptFolder(copy)).problems == []
+
+
+class TestParsing:
+    """What is read quickly is what Python's own reader reads."""
+
+    @given(anything, st.booleans(), st.sampled_from([None, 1]))
+    def test_of_any_value(self, value: Any, ascii_only: bool, indent: int | None) -> None:
+        text = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
+        assert repr(parse(text)) == repr(json.loads(text))
+
+    @settings(max_examples=300)
+    @given(anything, st.data())
+    def test_of_any_damaged_text(self, value: Any, data: st.DataObject) -> None:
+        text = bytearray(json.dumps(value).encode())
+        for _ in range(data.draw(st.integers(1, 3))):
+            place = data.draw(st.integers(0, len(text)))
+            text[place : place + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=2))
+        assert _read(parse, bytes(text)) == _read(json.loads, bytes(text))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            b"",
+            b" ",
+            b"\xff",
+            b'"\\ud800"',
+            b'"\\ud83d\\ude00"',
+            b'"\x01"',
+            b'"\x7f"',
+            b"NaN",
+            b"[Infinity, -Infinity]",
+            b"nan",
+            b"1e999",
+            b"-0",
+            b"-0.0",
+            b"01",
+            b"+1",
+            b"1.",
+            b".5",
+            b"1" * 50,
+            b"9" * 5000,
+            b"0.1" + b"0" * 400 + b"1",
+            b'{"a": 1, "a": 2}',
+            b'{"a": 1, "b": 1, "a": 2}',
+            b"[1,]",
+            b"[1] x",
+            b"[" * 150 + b"]" * 150,
+            b"[" * 900 + b"]" * 900,
+            b"[" * 100_000,
+            "\ufeff[1]".encode(),
+            "[1]".encode("utf-16"),
+            b"\x0c1",
+            b"tru",
+            b"// no\n1",
+        ],
+        ids=lambda text: repr(text[:20]),
+    )
+    def test_of_odd_texts(self, text: bytes) -> None:
+        assert _read(parse, text) == _read(json.loads, text)
+
+
+def _read(read: Any, text: bytes) -> str:
+    try:
+        return repr(read(text))
+    except (ValueError, RecursionError) as problem:
+        return type(problem).__name__

@@ -127,13 +127,22 @@ def merged(flows: Iterable[Flow], *, literals: bool = True) -> Flow:
     flows = [flow for flow in flows if flow is not EMPTY]
     if not flows:
         return EMPTY
-    return Flow(
-        kinds=frozenset().union(*(flow.kinds for flow in flows)),
+    first = flows[0]
+    if len(flows) == 1:
+        kinds, marks, files, cells = first.kinds, first.marks, first.files, first.cells
+    else:
+        kinds = frozenset().union(*[flow.kinds for flow in flows])
+        marks = frozenset().union(*[flow.marks for flow in flows])
+        files = frozenset().union(*[flow.files for flow in flows])
+        cells = frozenset().union(*[flow.cells for flow in flows])
+    return replace(
+        EMPTY,
+        kinds=kinds,
         literals=_few(number for flow in flows for number in flow.literals) if literals else (),
-        marks=frozenset().union(*(flow.marks for flow in flows)) - {SIZE},
-        files=frozenset().union(*(flow.files for flow in flows)),
-        cells=frozenset().union(*(flow.cells for flow in flows)),
-        names=tuple(dict.fromkeys(name for flow in flows for name in flow.names))[:12],
+        marks=marks - {SIZE},
+        files=files,
+        cells=cells,
+        names=tuple(dict.fromkeys([name for flow in flows for name in flow.names]))[:12],
     )
 
 

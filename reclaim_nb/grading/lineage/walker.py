@@ -275,11 +275,11 @@ class Walker(Expressions):
         self._merge_names(after)
 
     def _merge_names(self, other: dict[str, Flow]) -> None:
-        merged = dict(self.names)
+        names = self.names
         for name, value in other.items():
-            held = merged.get(name)
-            merged[name] = value if held is None else f.joined(held, value)
-        self.replace_names(merged)
+            held = names.get(name)
+            if held is not value:
+                names[name] = value if held is None else f.joined(held, value)
 
     def _do_with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
