@@ -213,14 +213,19 @@ def _numbers(values: list[Any], whole: bool) -> pd.Series[Any]:
     return pd.Series(pd.arrays.IntegerArray(found.astype(np.int64), missing))
 
 
-def _is_as_recorded(value: Any) -> bool:
-    # A year that nanoseconds cannot hold would be read as another one.
-    return type(value) is str and len(value) == _AS_RECORDED and value[-1] == "Z" and "1678" <= value[:4] <= "2261"
+def _are_as_recorded(texts: list[Any]) -> bool:
+    """Tell whether all are texts of the form in which times are recorded, in years that nanoseconds can hold."""
+    if not texts:
+        return True
+    if set(map(type, texts)) != {str} or set(map(len, texts)) != {_AS_RECORDED}:
+        return False
+    last_letters = "".join(texts)[_AS_RECORDED - 1 :: _AS_RECORDED]
+    return last_letters == "Z" * len(texts) and min(texts) >= "1678" and max(texts) < "2262"
 
 
 def _times(values: list[Any]) -> pd.Series[Any]:
     """Return times, as recorded text or as nanoseconds, as a column; what is no time becomes missing."""
-    if all(value is None or _is_as_recorded(value) for value in values):
+    if _are_as_recorded([value for value in values if value is not None]):
         try:  # several times quicker than pandas
             found = np.array(["NaT" if value is None else value[:-1] for value in values], dtype="datetime64[ns]")
             return pd.Series(pd.DatetimeIndex(found, tz="UTC"))

@@ -215,9 +215,9 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     """
     again = rows["again"]
     places = [made[0] if len(made) == 1 else max(made, key=again.__getitem__) for made in makings]
-    of, fact = (
-        {name: list(map(values.__getitem__, places)) for name, values in all_of.items()} for all_of in (rows, facts)
-    )
+    of, fact = rows, facts
+    if len(places) < len(again):  # otherwise each was made once, and all of it stands as it is
+        of, fact = ({name: [values[place] for place in places] for name, values in part.items()} for part in (of, fact))
     verdict = _by_column([chosen.get(path, _NO_VERDICT) for path in of["path"]], VERDICTS)
     found: Columns = {"attempt": of["path"], **{name: of[name] for name in _OF_ROW}}
     found |= {name: fact[name] for name in _OF_FACTS}
@@ -267,8 +267,9 @@ def _add_not_begun(found: Columns, declared: list[dict[str, Any]]) -> None:
     """Put declared attempts that nothing has come of below the others."""
     same: dict[str, Any] = {"makings": 0, "faults": 0, "verdicts": 0, "state": "not_begun"}
     same["standing"] = standing(None, None, "not_begun")
-    for name, values in found.items():
-        values += [same[name]] * len(declared) if name in same else [one.get(name) for one in declared]
+    for name, values in found.items() if declared else ():
+        more = [same[name]] * len(declared) if name in same else [one.get(name) for one in declared]
+        found[name] = values + more  # a new list: the old one may be a column of the index
 
 
 def _agents(agents: list[Any], models: list[Any]) -> list[Any]:
