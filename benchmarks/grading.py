@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from _yardstick import yardstick
+
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.suite import find_paper
 from reclaim_nb.record.folder import AttemptFolder
@@ -149,6 +151,7 @@ def main() -> None:
     print(f"grading {whole:.2f} s, {busy:.2f} s of a processor (bar 2), peak memory {peak:.0f} MB (bar 300)")
     print(f"half of it {best['half']:.2f} s: ratio {best['whole'] / best['half']:.2f} for twice the size")
     print(f"only reading the stream's JSON {best['read']:.2f} s: ratio {best['whole'] / best['read']:.1f}")
+    print(yardstick())
 
 
 def run(code: str, *words: object) -> tuple[float, float, list[str]]:

@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from _yardstick import yardstick
+
 BARS = {"first": 60.0, "load": 2.0, "figures": 10.0, "memory": 1024.0}
 _FIGURES = ("overview", "success", "causes", "spend", "success_by_spend", "agreement")
 
@@ -102,6 +104,7 @@ def main() -> None:
         for name in ("index.sqlite", "index.sqlite-wal", "index.sqlite-shm"):
             (runs / name).unlink(missing_ok=True)
         for step in STEPS:
+            print(yardstick(), flush=True)
             command = [sys.executable, __file__, "--step", step, "--runs", str(runs)]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             found = json.loads(done.stdout.splitlines()[-1])
