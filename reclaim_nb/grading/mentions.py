@@ -179,9 +179,9 @@ def _line(line: str, offset: int, header: list[Header], keys: Keys, scenes: bool
 
 _OPENING = re.compile(r"""[{}\[\]"']""")
 """What may begin or end keys around a number."""
-_ZEROS = str.maketrans("123456789", "000000000")
+_DIGITS = re.compile("[0-9]+")
 _ALIKE: dict[str, tuple[tuple[Number, ...], int | None]] = {}
-"""What was read of a line with other digits in its numbers: the digits change nothing but values and counts."""
+"""What was read of a line with other digits, also more or fewer, in its numbers: they change only values and counts."""
 _ALIKE_KEPT = 4096
 _RATIO_MARK = re.compile(r"/|\bof\b")
 
@@ -191,7 +191,7 @@ def _alike(line: str, offset: int, found: list[re.Match[str]], scenes: bool) -> 
     pieces: list[str] = []
     position = 0
     for match in found:
-        pieces += (line[position : match.start()], match[0].translate(_ZEROS))
+        pieces += (line[position : match.start()], _DIGITS.sub("0", match[0]))
         position = match.end()
     pieces.append(line[position:])
     shape = "".join(pieces)

@@ -157,12 +157,15 @@ def test_the_head_of_a_table_of_spaces_names_its_columns(text: str, names: list[
     assert [number.own[0] if number.own else None for number in numbers(text)] == names
 
 
+some_digits = st.from_regex(r"[0-9]{1,5}(\.[0-9]{1,4})?(e-?[0-9]{1,2})?", fullmatch=True)
+
+
 @given(
     words=st.lists(
         st.sampled_from(["top-1", "acc", "n=", "loss", "of", "/", "epoch", "±", "seed", "%", "(", ")"]), max_size=6
     ),
-    digits=st.lists(st.from_regex(r"[0-9]{2}(\.[0-9]{2})?", fullmatch=True), min_size=6, max_size=6),
-    other=st.lists(st.from_regex(r"[0-9]{2}(\.[0-9]{2})?", fullmatch=True), min_size=6, max_size=6),
+    digits=st.lists(some_digits, min_size=6, max_size=6),
+    other=st.lists(some_digits, min_size=6, max_size=6),
 )
 def test_what_was_read_of_a_line_with_other_digits_is_no_part_of_the_next(
     words: list[str], digits: list[str], other: list[str]
