@@ -58,10 +58,7 @@ def _notebook_problems(path: Path, raw: bytes, rendering: Rendering) -> list[str
         return [f"{path}: not JSON ({problem})"]
     if not isinstance(notebook, dict):
         return [f"{path}: not a notebook"]
-    rendered = rendering.notebook()
-    if notebook == rendered:
-        return []
-    return differences(notebook, rendered, path.name)
+    return [] if rendering.is_notebook(notebook) else differences(notebook, rendering.notebook(), path.name)
 
 
 def _decimal(text: Any) -> Decimal | None:

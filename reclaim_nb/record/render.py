@@ -137,12 +137,17 @@ class Rendering:
 
     def notebook(self) -> dict[str, Any]:
         """Return the notebook as nbformat 4.5 JSON."""
-        return {
-            "cells": [cell.as_json() for cell in self._cells.values()],
-            "metadata": self._metadata(),
-            "nbformat": 4,
-            "nbformat_minor": 5,
-        }
+        return {"cells": [cell.as_json() for cell in self._cells.values()], **self._around()}
+
+    def is_notebook(self, notebook: dict[str, Any]) -> bool:
+        """Tell whether a notebook is :meth:`notebook`, without making a second one as large."""
+        cells = notebook.get("cells")
+        return (
+            isinstance(cells, list)
+            and len(cells) == len(self._cells)
+            and all(theirs == ours.as_json() for theirs, ours in zip(cells, self._cells.values(), strict=True))
+            and {key: value for key, value in notebook.items() if key != "cells"} == self._around()
+        )
 
     def to_bytes(self) -> bytes:
         """Return the bytes of ``attempt.ipynb``; only cells that changed since the last call are encoded again."""
@@ -152,12 +157,16 @@ class Rendering:
                 cell.fragment = _encode(cell.as_json())
             fragments.append(cell.fragment)
         body = ",\n".join(fragments)
-        tail = _encode({"metadata": self._metadata(), "nbformat": 4, "nbformat_minor": 5})
+        tail = _encode(self._around())
         return f'{{\n "cells": [\n{body}\n ],\n{tail[2:-2]}\n}}\n'.encode()
 
     def cell_json(self, cell_id: str) -> dict[str, Any]:
         """Return one cell as it stands in the notebook."""
         return self._cells[cell_id].as_json()
+
+    def _around(self) -> dict[str, Any]:
+        """Return what a notebook holds beside its cells."""
+        return {"metadata": self._metadata(), "nbformat": 4, "nbformat_minor": 5}
 
     def _metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = visible_json(
