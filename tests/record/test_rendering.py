@@ -86,6 +86,7 @@ def check(writer: Writer) -> dict[str, Any]:
     assert again.to_bytes() == live, "rendered while it ran and read back later, the notebook is the same"
     notebook: dict[str, Any] = json.loads(live.decode("utf-8"), parse_constant=refuse)
     assert notebook == json.loads(json.dumps(again.notebook()))
+    assert again.is_notebook(notebook)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nbformat.validate(nbformat.from_dict(notebook))
@@ -279,7 +280,12 @@ class TestOutputs:
 class TestNotebookAgainstStream:
     def change(self, record: AttemptFolder, change: Any) -> list[str]:
         notebook = json.loads(record.notebook.read_bytes())
+        rendering = Rendering(record.store())
+        for event in read_events(record.stream):
+            rendering.apply(event)
+        assert rendering.is_notebook(notebook)
         change(notebook)
+        assert not rendering.is_notebook(notebook)
         record.notebook.write_text(json.dumps(notebook))
         return verify_record(record).problems
 
