@@ -46,6 +46,13 @@ def shot(page: Any, name: str, at: str | None = None) -> None:
     page.screenshot(path=pictures() / f"{name}.png")
 
 
+def open_panel(page: Any) -> None:
+    """Wait for the lab, and open the panel."""
+    page.wait_for_selector(".jp-Launcher", timeout=120_000)
+    page.click('.jp-SideBar [data-id="jp-reclaim-panel"]')
+    page.wait_for_selector(".jp-reclaim-Row.jp-mod-paper", timeout=60_000)
+
+
 def browser() -> str | None:
     """Return the command of a browser that is there."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

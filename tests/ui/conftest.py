@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_lab import REPOSITORY, Lab, browser, launched, pictures
+from browser_lab import REPOSITORY, Lab, browser, launched, open_panel, pictures
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))  # what both folders' tests make attempts of
 
@@ -136,13 +136,25 @@ def profile(chromium: Any) -> Iterator[Any]:
     context.close()
 
 
+LATE_ANSWERS = """(most) => {
+    const soon = window.fetch.bind(window);
+    window.fetch = async (...asked) => {
+        const url = String(asked[0]?.url ?? asked[0]);
+        const wait = url.includes('/reclaim/api/') ? Math.random() * most : 0;
+        await new Promise(done => setTimeout(done, wait));
+        return soon(...asked);
+    };
+}"""
+
+
 def slowed(page: Any) -> None:
-    """Make a page as slow as RECLAIM_UI_SLOWER says, in its processor and its network: it finds tests that race."""
+    """Make a page as slow as RECLAIM_UI_SLOWER says, to find races: its processor, network and server."""
     if slower := int(os.environ.get("RECLAIM_UI_SLOWER", "1")) - 1:
         tools = page.context.new_cdp_session(page)
         tools.send("Emulation.setCPUThrottlingRate", {"rate": slower + 1})
         slow_network = {"offline": False, "latency": 100 * slower, "downloadThroughput": -1, "uploadThroughput": -1}
         tools.send("Network.emulateNetworkConditions", slow_network)
+        page.add_init_script(f"({LATE_ANSWERS})({1000 * slower})")
 
 
 @pytest.fixture
@@ -160,9 +172,7 @@ def page(profile: Any, lab: Lab) -> Iterator[Any]:
     page.on("pageerror", keep)
     page.problems = problems
     page.goto(f"{lab.address}/lab?token={lab.token}&reset")
-    page.wait_for_selector(".jp-Launcher", timeout=120_000)
-    page.click('.jp-SideBar [data-id="jp-reclaim-panel"]')
-    page.wait_for_selector(".jp-reclaim-Row.jp-mod-paper", timeout=60_000)
+    open_panel(page)
     yield page
     page.close()
     assert problems == [], "errors in the page"

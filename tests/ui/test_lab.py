@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import Any
 
 import pytest
-from browser_lab import Lab, shot
+from browser_lab import Lab, open_panel, shot
 
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.index import row_of
@@ -19,6 +20,7 @@ PANEL = "#jp-reclaim-panel"
 SHOWN = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 EVIDENCE = f"{SHOWN} .jp-reclaim-Evidence"
 CELLS = "window.jupyterapp.shell.currentWidget.content.model.cells.length"
+LISTING = re.compile(r"/reclaim/api/attempts(\?.*)?$")
 MARKED = """name => [...(CSS.highlights.get(name) ?? [])].map(range => range.toString())"""
 
 
@@ -65,6 +67,22 @@ def test_panel_lists_filters_and_is_worked_by_keys(page: Any) -> None:
     assert "good" in page.inner_text(f"{SHOWN} .jp-reclaim-Banner-name")
     active = page.get_attribute(f"{PANEL} [role=tree]", "aria-activedescendant")
     assert page.get_attribute(f"#{active}", "aria-selected") == "true"
+
+
+def test_paper_opened_before_its_attempts_are_read_shows_them_when_they_are(page: Any) -> None:
+    held: list[Any] = []
+    page.route(LISTING, lambda route: held.append(route))  # a built-in function is refused
+    page.reload()
+    open_panel(page)
+    page.wait_for_selector(f"{PANEL} >> text=Reading the attempts…")
+    page.click(f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"]')
+    assert page.get_attribute(f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"]', "aria-expanded") == "true"
+    assert held, "the attempts were read already"
+    for route in held:
+        route.continue_()
+    page.unroute(LISTING)
+    page.wait_for_selector(f'{PANEL} .jp-mod-attempt[data-path*="/miss/"]')
+    assert page.locator(".jp-reclaim-Card").count() == 0
 
 
 def test_opened_attempt_says_what_came_of_it_and_stays_as_it_is(page: Any, lab: Lab) -> None:

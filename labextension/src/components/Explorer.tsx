@@ -158,7 +158,8 @@ export class Explorer extends React.Component<
     } else if (item.kind === 'batch' && !item.standing.batch.running) {
       this.props.actions.resumeBatch(item.standing.batch.folder);
     } else if (item.kind === 'paper') {
-      if (item.attempts.length === 0) {
+      // As long as the attempts are on their way nobody knows that a paper has none: what is opened shows them then.
+      if (item.attempts.length === 0 && this.props.model.loaded) {
         this.props.actions.openCard(item.paper);
       } else {
         this.setState(({ open }) => ({ open: flipped(open, item.key) }));

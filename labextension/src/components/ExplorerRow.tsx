@@ -219,7 +219,7 @@ function paperRow(
     <div
       {...common}
       aria-level={2}
-      aria-expanded={attempts.length > 0 ? item.open : undefined}
+      aria-expanded={attempts.length > 0 || !model.loaded ? item.open : undefined}
       className={`${base} jp-mod-paper jp-mod-clickable jp-reclaim-paper-item${current ? ' jp-mod-current' : ''}`}
       data-paper={paper.name}
       title={`${paper.title}\n${paper.criterion ? trans.__('reproduced if %1', paper.criterion) : ''}`}
