@@ -46,8 +46,9 @@ def shot(page: Any, name: str, at: str | None = None) -> None:
     page.screenshot(path=pictures() / f"{name}.png")
 
 
-def open_panel(page: Any) -> None:
-    """Wait for the lab, and open the panel."""
+def open_lab(page: Any, lab: Lab) -> None:
+    """Open the lab as if for the first time, and the panel in it."""
+    page.goto(f"{lab.address}/lab?token={lab.token}&reset")
     page.wait_for_selector(".jp-Launcher", timeout=120_000)
     page.click('.jp-SideBar [data-id="jp-reclaim-panel"]')
     page.wait_for_selector(".jp-reclaim-Row.jp-mod-paper", timeout=60_000)

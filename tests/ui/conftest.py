@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_lab import REPOSITORY, Lab, browser, launched, open_panel, pictures
+from browser_lab import REPOSITORY, Lab, browser, launched, open_lab, pictures
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))  # what both folders' tests make attempts of
 
@@ -171,8 +171,7 @@ def page(profile: Any, lab: Lab) -> Iterator[Any]:
 
     page.on("pageerror", keep)
     page.problems = problems
-    page.goto(f"{lab.address}/lab?token={lab.token}&reset")
-    open_panel(page)
+    open_lab(page, lab)
     yield page
     page.close()
     assert problems == [], "errors in the page"

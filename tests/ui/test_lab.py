@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from browser_lab import Lab, open_panel, shot
+from browser_lab import Lab, open_lab, shot
 
 from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.index import row_of
@@ -69,11 +69,10 @@ def test_panel_lists_filters_and_is_worked_by_keys(page: Any) -> None:
     assert page.get_attribute(f"#{active}", "aria-selected") == "true"
 
 
-def test_paper_opened_before_its_attempts_are_read_shows_them_when_they_are(page: Any) -> None:
+def test_paper_opened_before_its_attempts_are_read_shows_them_when_they_are(page: Any, lab: Lab) -> None:
     held: list[Any] = []
     page.route(LISTING, lambda route: held.append(route))  # a built-in function is refused
-    page.reload()
-    open_panel(page)
+    open_lab(page, lab)
     page.wait_for_selector(f"{PANEL} >> text=Reading the attempts…")
     page.click(f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"]')
     assert page.get_attribute(f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"]', "aria-expanded") == "true"
