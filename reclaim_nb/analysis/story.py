@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from reclaim_nb.analysis import criteria, pairs, rates, reference, repeats, spend, tables
+from reclaim_nb.analysis.beside import PaperPrinter
 from reclaim_nb.analysis.figures import FIGURES, figure
 from reclaim_nb.analysis.figures.style import darken
 from reclaim_nb.analysis.frames import Runs, load_runs
@@ -21,7 +22,6 @@ from reclaim_nb.analysis.markup import (
     fine_percent,
     markdown_text,
     number,
-    pdf,
     percent,
     png,
 )
@@ -60,6 +60,7 @@ class Story:
             raise RecordError(f"{loaded.path}: there is no batch {', '.join(unknown)}; there are {there}")
         self.runs = loaded.only(batch=wanted) if wanted else loaded
         self.out = None if out is None else Path(out)
+        self._printer = None if out is None else PaperPrinter(self.runs)
         self._imported = self.runs.attempts["imported"].fillna(False).astype(bool)
 
     @property
@@ -398,6 +399,7 @@ class Story:
             args: what it needs beside the runs.
             file: name of its files; default: its own.
         """
+        paper = self._printer.begin(name, *args) if self._printer is not None else None
         draw = figure(name)
         alt = FIGURES[name][1] if name in FIGURES else name
         drawn = draw(self.runs, *args)
@@ -407,12 +409,12 @@ class Story:
         else:
             drawn = draw(self.runs, *args, theme="dark")
         picture = Picture(file or name, ": ".join([alt, *map(str, args)]), light, png(drawn))
-        if self.out is not None:
+        if self.out is not None and paper is not None:
             folder = self.out / "figures"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{picture.name}-light.png").write_bytes(picture.light)
             (folder / f"{picture.name}-dark.png").write_bytes(picture.dark)
-            (folder / f"{picture.name}.pdf").write_bytes(pdf(draw(self.runs, *args, size="paper")))
+            (folder / f"{picture.name}.pdf").write_bytes(paper())
         return picture
 
     def timelines(self) -> list[Picture]:
