@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +218,8 @@ def _begun(rows: Columns, makings: list[list[int]], facts: Columns, chosen: dict
     places = [made[0] if len(made) == 1 else max(made, key=again.__getitem__) for made in makings]
     of, fact = rows, facts
     if len(places) < len(again):  # otherwise each was made once, and all of it stands as it is
-        of, fact = ({name: [values[place] for place in places] for name, values in part.items()} for part in (of, fact))
+        last = itemgetter(*places, places[0])  # of one place it would give the value itself
+        of, fact = ({name: list(last(values)[:-1]) for name, values in part.items()} for part in (of, fact))
     verdict = _by_column([chosen.get(path, _NO_VERDICT) for path in of["path"]], VERDICTS)
     found: Columns = {"attempt": of["path"], **{name: of[name] for name in _OF_ROW}}
     found |= {name: fact[name] for name in _OF_FACTS}

@@ -15,6 +15,7 @@ Stamp = tuple[str, str]
 """Of the record and of the verdicts apart, so that a new verdict does not have a long stream read again."""
 
 _RECORDS = ("stream.jsonl", IMPORTED)
+_GONE = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 def read_stamps(runs: Path) -> Iterator[tuple[str, Stamp]]:
@@ -24,30 +25,34 @@ def read_stamps(runs: Path) -> Iterator[tuple[str, Stamp]]:
         level = [(entry.path, f"{name}/{entry.name}") for path, name in level for entry in _folders(path)]
     for path, name in level:
         records, verdicts = [], []
-        for entry in _entries(path):
-            if entry.name in _RECORDS:
-                records += _mark(entry)
-            elif entry.name.startswith("verdict.") and entry.name.endswith(".json"):
-                verdicts += _mark(entry)
+        for file in _files(path):
+            if file in _RECORDS:
+                records += _mark(path, file)
+            elif file.startswith("verdict.") and file.endswith(".json"):
+                verdicts += _mark(path, file)
         if records:  # without a stream it is no attempt
             yield name, (";".join(sorted(records)), ";".join(sorted(verdicts)))
 
 
-def _mark(entry: os.DirEntry[str]) -> list[str]:
+def _mark(path: str, file: str) -> list[str]:
     try:
-        facts = entry.stat()
+        facts = os.stat(f"{path}/{file}")
     except FileNotFoundError:
         return []
-    return [f"{entry.name} {facts.st_size} {facts.st_mtime_ns}"]
+    return [f"{file} {facts.st_size} {facts.st_mtime_ns}"]
 
 
 def _folders(path: str) -> list[os.DirEntry[str]]:
-    return [entry for entry in _entries(path) if not entry.name.startswith(".") and entry.is_dir()]
-
-
-def _entries(path: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(path) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+            found = list(entries)
+    except _GONE:
+        return []
+    return [entry for entry in found if not entry.name.startswith(".") and entry.is_dir()]
+
+
+def _files(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except _GONE:
         return []
