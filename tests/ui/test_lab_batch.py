@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from reclaim_nb.record.index import Index
 
 pytestmark = [pytest.mark.ui, pytest.mark.timeout(600)]
 
+START = "Start Batch…"
 FILES = "#filebrowser"
 PLAN = {
     "name": "slow and good",
@@ -47,20 +49,29 @@ def menu_of(page: Any, name: str) -> list[str]:
     )
 
 
+def close_menu(page: Any) -> None:
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".lm-Menu", state="detached")
+
+
 def test_a_batch_is_begun_from_its_plan_watched_and_stopped(files: Any, lab: Lab) -> None:
     page = files
-    page.wait_for_timeout(1000)  # the folder's files are looked at when it is shown
-    assert "Start Batch…" not in menu_of(page, "other.yaml")
-    page.keyboard.press("Escape")
+    deadline = time.monotonic() + 60
+    while START not in menu_of(page, "wrong.yaml"):  # the folder's files are looked at when it is shown
+        assert time.monotonic() < deadline
+        close_menu(page)
+    close_menu(page)
+    assert START not in menu_of(page, "other.yaml")
+    close_menu(page)
 
     menu_of(page, "wrong.yaml")
-    page.click(".lm-Menu-itemLabel >> text=Start Batch…")
+    page.click(f".lm-Menu-itemLabel >> text={START}")
     page.wait_for_selector(".jp-Dialog >> text=tiny/none: not in the configured suites", timeout=30_000)
     page.click(".jp-Dialog-footer button")
 
     menu_of(page, "plan.yaml")
     shot(page, "batch-menu")
-    page.click(".lm-Menu-itemLabel >> text=Start Batch…")
+    page.click(f".lm-Menu-itemLabel >> text={START}")
     page.wait_for_selector(".jp-reclaim-Plan", timeout=30_000)
     told = page.inner_text(".jp-Dialog")
     for words in (
