@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
+from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.weightstats import DescrStatsW
 from statsmodels.tools.sm_exceptions import ConvergenceWarning, HessianInversionWarning, PerfectSeparationWarning
+from statsmodels.tools.tools import add_constant
 
 from reclaim_nb.analysis.rates import ALPHA, groups, tally, tidy, wilson
 
@@ -191,7 +192,7 @@ def _odds(used: pd.DataFrame, alpha: float) -> dict[str, float]:
         for kind in (PerfectSeparationWarning, ConvergenceWarning, HessianInversionWarning):
             warnings.simplefilter("error", kind)
         try:
-            fit = sm.Logit(success, sm.add_constant(doublings)).fit(
+            fit = Logit(success, add_constant(doublings)).fit(
                 disp=False, cov_type="cluster", cov_kwds={"groups": papers}
             )
         except (PerfectSeparationWarning, ConvergenceWarning, HessianInversionWarning, np.linalg.LinAlgError):
