@@ -46,7 +46,8 @@ const look = () => {
   if (document.querySelector('.jp-reclaim-Row.jp-mod-paper')) {
     window.marks.painted = window.marks.painted ?? performance.now();
   }
-  if (document.querySelector('.jp-reclaim-Row-mark')) {
+  // Not by an attempt's mark: those of the first papers in the list may have none.
+  if (window.marks.painted && !document.querySelector('.jp-reclaim-Explorer-reading')) {
     window.marks.listed = window.marks.listed ?? performance.now();
   }
   if (!(window.marks.ready && window.marks.painted && window.marks.listed)) { requestAnimationFrame(look); }
