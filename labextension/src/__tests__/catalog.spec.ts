@@ -55,6 +55,15 @@ describe('Catalog', () => {
     expect(found.items({ ...QUERY, text: 'alpha near' }, new Map())).toEqual([]);
   });
 
+  it('finds an attempt by what it is now, in a catalog made anew', () => {
+    const before = attempt('alpha', { state: 'running', outcome: null });
+    const after = { ...before, state: 'ended', outcome: 'reproduced' } as IAttempt;
+    const query = { ...QUERY, text: 'reproduced' };
+    expect(catalog([paper('alpha')], [before]).items(query, new Map()).length).toBe(2); // what runs is always shown
+    expect(shown(catalog([paper('alpha')], [after]).items(query, new Map()))).toContain('paper:tiny/alpha');
+    expect(shown(catalog([paper('alpha')], [before]).items(query, new Map()))).not.toContain('paper:tiny/alpha');
+  });
+
   it('shows the attempts of an open paper that fit the outcome, and leaves others out', () => {
     const found = catalog(
       [paper('alpha')],

@@ -234,19 +234,27 @@ function paperText(paper: IPaper): string {
     .toLowerCase();
 }
 
+/** Kept with the attempt: a catalog is made anew whenever one of ten thousand has changed. */
+const TEXTS = new WeakMap<IAttempt, string>();
+
 function attemptText(attempt: IAttempt): string {
-  const mark = markOf(attempt);
-  return [
-    agentName(attempt),
-    attempt.batch,
-    words(mark),
-    attempt.cause ?? '',
-    words(attempt.reason),
-    attempt.path,
-    attempt.kernel
-  ]
-    .join('\n')
-    .toLowerCase();
+  let text = TEXTS.get(attempt);
+  if (text === undefined) {
+    const mark = markOf(attempt);
+    text = [
+      agentName(attempt),
+      attempt.batch,
+      words(mark),
+      attempt.cause ?? '',
+      words(attempt.reason),
+      attempt.path,
+      attempt.kernel
+    ]
+      .join('\n')
+      .toLowerCase();
+    TEXTS.set(attempt, text);
+  }
+  return text;
 }
 
 /** A paper that is known from an attempt alone. */
