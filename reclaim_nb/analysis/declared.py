@@ -13,6 +13,7 @@ from typing import Any
 from reclaim_nb.analysis.importing import read_batch
 from reclaim_nb.errors import ReclaimError
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.record.events import parse
 from reclaim_nb.record.files import write_atomic
 from reclaim_nb.record.folder import safe_name
 
@@ -151,11 +152,11 @@ def _of_plan(folder: Path, runs: Path) -> list[dict[str, Any]]:
     stamp = f"{_CACHE_VERSION} {hashlib.sha256(text).hexdigest()}"
     cache = folder / _CACHE
     try:
-        kept = json.loads(cache.read_text("utf-8"))
+        kept = parse(cache.read_bytes())
         if kept["stamp"] == stamp:
             found: list[dict[str, Any]] = kept["declared"]
             return found
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     found = list(_expand(text.decode("utf-8"), folder.name, runs))
     with contextlib.suppress(OSError):  # a cache; a folder that cannot be written to is read all the same

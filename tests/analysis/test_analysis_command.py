@@ -48,7 +48,7 @@ def test_what_is_not_there_is_said_in_a_sentence(
 
 
 def test_without_the_extra_it_is_named() -> None:
-    code = "import sys; sys.modules['statsmodels.api'] = None; from reclaim_nb.cli import main"
+    code = "import sys; sys.modules['statsmodels'] = None; from reclaim_nb.cli import main"
     code += "; sys.exit(main(['report', 'x']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
