@@ -172,6 +172,8 @@ def page(profile: Any, lab: Lab) -> Iterator[Any]:
     page.on("pageerror", keep)
     page.problems = problems
     open_lab(page, lab)
+    # Running attempts and batches come to stand above the papers, and would move what is about to be clicked.
+    page.wait_for_selector("#jp-reclaim-panel [role=tree][aria-busy=false]", timeout=60_000)
     yield page
     page.close()
     assert problems == [], "errors in the page"

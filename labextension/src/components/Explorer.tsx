@@ -81,11 +81,6 @@ export class Explorer extends React.Component<
           leave={() => this._list.current?.focus()}
           trans={trans}
         />
-        {!model.loaded && (
-          <div className="jp-reclaim-Explorer-reading" role="status">
-            {trans.__('Reading the attempts…')}
-          </div>
-        )}
         {model.loaded && !model.feed.connected && (
           <div className="jp-reclaim-Explorer-note" role="status">
             {trans.__('Not connected: what is shown may be old. Trying again…')}
@@ -120,11 +115,18 @@ export class Explorer extends React.Component<
               role: 'tree',
               tabIndex: 0,
               'aria-label': trans.__('Suites, papers and attempts'),
+              'aria-busy': !model.loaded || !this.props.batches.looked,
               'aria-activedescendant': this.state.active ? domId(this.state.active) : undefined,
               onKeyDown: this._onKey,
               onFocus: () => this.state.active === null && items.length > 0 && this._setActive(items[0].key)
             }}
           />
+        )}
+        {/* Below: what stands above the rows moves them under the pointer when it goes. */}
+        {!model.loaded && (
+          <div className="jp-reclaim-Explorer-reading" role="status">
+            {trans.__('Reading the attempts…')}
+          </div>
         )}
         <PickBar model={model} compare={this.props.actions.compare} trans={trans} />
         {model.loaded && model.catalog.count === 0 && items.length > 0 && !asked && (

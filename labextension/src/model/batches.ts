@@ -35,6 +35,9 @@ export class BatchesModel implements IDisposable {
   /** In the order of their names. */
   all: IBatch[] = [];
 
+  /** They have been looked at, whether or not the server could say. */
+  looked = false;
+
   /** Those that pools are at work on. */
   get running(): IBatch[] {
     return this.all.filter(batch => batch.running);
@@ -56,7 +59,17 @@ export class BatchesModel implements IDisposable {
   }
 
   private async _read(): Promise<void> {
-    const all = await this._api.batches();
+    try {
+      this._take(await this._api.batches());
+    } finally {
+      if (!this.looked) {
+        this.looked = true;
+        this._changed.emit();
+      }
+    }
+  }
+
+  private _take(all: IBatch[]): void {
     const interval = all.some(batch => batch.running) ? BUSY : QUIET;
     if (this._poll.frequency.interval !== interval) {
       this._poll.frequency = { ...this._poll.frequency, interval };
