@@ -84,6 +84,18 @@ def test_paper_opened_before_its_attempts_are_read_shows_them_when_they_are(page
     assert page.locator(".jp-reclaim-Card").count() == 0
 
 
+def test_first_click_into_a_list_that_was_scrolled_is_not_lost(page: Any) -> None:
+    rows = f"{PANEL} [role=tree]"
+    page.eval_on_selector(rows, "list => { list.scrollTop = 112; }")
+    place = page.locator(f'{PANEL} .jp-mod-paper[data-paper="tiny/miss"]').bounding_box()
+    page.mouse.click(place["x"] + 40, place["y"] + 10)
+    page.wait_for_selector(f'{PANEL} .jp-mod-attempt[data-path*="/miss/"]', timeout=10_000)
+    assert page.eval_on_selector(rows, "list => list.scrollTop") == 112
+    page.press(f"{PANEL} input[type=search]", "ArrowDown")  # by keys the focus comes to a row that is seen
+    page.keyboard.press("Home")
+    page.wait_for_function("document.querySelector('#jp-reclaim-panel [role=tree]').scrollTop === 0")
+
+
 def test_opened_attempt_says_what_came_of_it_and_stays_as_it_is(page: Any, lab: Lab) -> None:
     folder = lab.runs / "single/tiny/miss/replay/01"
     before = hashlib.sha256((folder / "attempt.ipynb").read_bytes()).hexdigest()

@@ -66,10 +66,7 @@ def themed(page: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark", "JupyterLab Dark High Contrast"])
 def test_every_text_stands_out_from_its_ground(themed: Any, lab: Lab, theme: str) -> None:
     page = themed
-    # A click is lost when it falls into the moment at which the styles of one theme go and those of the other come.
-    open_attempt(page, "miss")
     change_theme(page, theme)
-    page.wait_for_timeout(2000)
     high = theme.endswith("High Contrast")
     faint: dict[str, list[str]] = {}
 
@@ -80,6 +77,7 @@ def test_every_text_stands_out_from_its_ground(themed: Any, lab: Lab, theme: str
         if high:
             shot(page, f"high-contrast-{name}")
 
+    open_attempt(page, "miss")
     look("attempt")
     page.click(f"{SHOWN} .jp-reclaim-Banner-buttons >> text=Timeline")
     page.wait_for_selector(".jp-reclaim-Timeline-cell", timeout=30_000)

@@ -118,7 +118,7 @@ export class Explorer extends React.Component<
               'aria-busy': !model.loaded || !this.props.batches.looked,
               'aria-activedescendant': this.state.active ? domId(this.state.active) : undefined,
               onKeyDown: this._onKey,
-              onFocus: () => this.state.active === null && items.length > 0 && this._setActive(items[0].key)
+              onFocus: this._onFocus
             }}
           />
         )}
@@ -172,6 +172,13 @@ export class Explorer extends React.Component<
   private _setActive(active: string): void {
     this.setState({ active });
   }
+
+  /** The first row, for keys. A press of the mouse chooses its own: going to the first would move it from under it. */
+  private _onFocus = (event: React.FocusEvent): void => {
+    if (this.state.active === null && this._items.length > 0 && event.currentTarget.matches(':focus-visible')) {
+      this._setActive(this._items[0].key);
+    }
+  };
 
   private _onKey = (event: React.KeyboardEvent): void => {
     const items = this._items;
