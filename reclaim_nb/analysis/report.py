@@ -7,13 +7,16 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import papermill
+from traitlets.config import Config
 
 from reclaim_nb.analysis.frames import load_runs
 from reclaim_nb.analysis.page import read_notebook, to_html
 from reclaim_nb.analysis.story import Story
 from reclaim_nb.data import data_folder
+from reclaim_nb.kernels.box import box_root
 from reclaim_nb.record.files import write_atomic
 
 _TITLE = "RECLAIM: attempts to reproduce published results"
@@ -56,23 +59,26 @@ def make_report(
     notebook = out / "report.ipynb"
     logging.getLogger("papermill").setLevel(logging.ERROR)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-    papermill.execute_notebook(
-        str(data_folder("templates") / "report.ipynb"),
-        str(notebook),
-        {
-            "runs": str(runs.resolve()),
-            "batches": ",".join(names),
-            "out": str(out.resolve()),
-            "include_broken": include_broken,
-            "include_provisional": include_provisional,
-        },
-        engine_name="nbclient",
-        kernel_name="python3",
-        progress_bar=False,
-        log_output=False,
-        # Saving after every cell writes all pictures again each time; a cell that fails is saved all the same.
-        request_save_on_cell_execute=False,
-    )
+    with TemporaryDirectory(prefix="reclaim_report-", dir=box_root()) as sockets:
+        papermill.execute_notebook(
+            str(data_folder("templates") / "report.ipynb"),
+            str(notebook),
+            {
+                "runs": str(runs.resolve()),
+                "batches": ",".join(names),
+                "out": str(out.resolve()),
+                "include_broken": include_broken,
+                "include_provisional": include_provisional,
+            },
+            engine_name="nbclient",
+            kernel_name="python3",
+            progress_bar=False,
+            log_output=False,
+            # Saving after every cell writes all pictures again each time; a cell that fails is saved all the same.
+            request_save_on_cell_execute=False,
+            # On a port a kernel can be listened to, and it warns of that whoever waits for the report.
+            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/k"}}),
+        )
     page = out / "report.html"
     write_atomic(page, to_html(read_notebook(notebook), _TITLE).encode("utf-8"))
     return Report(notebook, page, out / "tables", out / "figures")

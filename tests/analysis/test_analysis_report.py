@@ -263,9 +263,10 @@ def test_the_report_is_a_notebook_and_one_page_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_batch_alone_is_reported(batch: Path, tmp_path: Path) -> None:
+def test_one_batch_alone_is_reported(batch: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_attempt(batch, card("other"), "someone-else", batch="c", outcome="reproduced")
     made = make_report(batch, tmp_path / "out", ["c"])
+    assert "WARNING" not in capfd.readouterr().err, "its kernel warns whoever waits for the report"
     page = made.page.read_text("utf-8")
     assert "someone-else" in page
     assert "poor" not in load_runs(batch).only(batch="c").attempts["agent"].tolist()
