@@ -26,6 +26,7 @@ from reclaim_nb.attempts.gpus import Wanted, free, machine_gpus, same_ids, wante
 from reclaim_nb.attempts.prepare import Request
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.progress import Progress, Watcher
+from reclaim_nb.batch.server_box import keep_server_in_box
 from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
 from reclaim_nb.record.folder import safe_name, take_lock, write_json
@@ -125,6 +126,7 @@ class _Pool:
 
     def run(self, todo: list[Declared]) -> None:
         waiting = deque(todo)
+        keep_server_in_box()
         with self._signals():
             while (waiting and not self._stopping) or self._at_work:
                 while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):

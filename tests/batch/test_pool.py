@@ -136,16 +136,22 @@ def one_box(box: Path, runs: Path) -> bool:
 
 
 @pytest.mark.parametrize("whole_tree", [True, False], ids=["runners-too", "pool-alone"])
-def test_a_killed_batch_is_gone_on_with_and_gives_the_same_table(tmp_path: Path, made: Path, whole_tree: bool) -> None:
-    runs = tmp_path / "runs"
+def test_a_killed_batch_is_gone_on_with_and_gives_the_same_table(
+    tmp_path: Path, made: Path, whole_tree: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, boxes, other = tmp_path / "runs", tmp_path / "b", tmp_path / "t"
+    for folder, name in ((boxes, "RECLAIM_BOXES"), (other, "TMPDIR")):
+        folder.mkdir()
+        monkeypatch.setenv(name, str(folder))
     chance = random.Random(7)
     for _ in range(2):
         pool = start_pool(quick_plan(), runs)
         wait_for_attempts(pool, runs, chance.randint(1, 3))
         kill_hard(pool, runs if whole_tree else None)
-    progress = run_plan(quick_plan(), runs, slots=2)
-    assert (progress.done, progress.problems) == (4, {})
+    last = start_pool(quick_plan(), runs)
+    assert last.wait(timeout=180) == 0, output_of(quick_plan(), runs).read_text()
     check_final(quick_plan(), runs)
+    assert [*boxes.iterdir(), *other.iterdir()] == []
     final = {}
     for one in declare(quick_plan(), runs):
         state = look(one, 2)
