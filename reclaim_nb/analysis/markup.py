@@ -29,12 +29,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u
 
 def percent(value: Any) -> str:
     """Return a share in percent."""
-    return f"{100 * float(value):.0f} %"
+    return f"{100 * float(value):z.0f} %"
 
 
 def fine_percent(value: Any) -> str:
     """Return a share in percent with one decimal."""
-    return f"{100 * float(value):.1f} %"
+    return f"{100 * float(value):z.1f} %"
 
 
 def number(value: Any) -> str:
@@ -62,7 +62,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(
         ("rate", "share", "mean", "median", "low", "high", "aggregate", "with", "without", "pass_at_k"), percent
     ),
-    **dict.fromkeys(("difference",), lambda value: f"{100 * float(value):+.0f} %"),
+    **dict.fromkeys(("difference",), lambda value: f"{100 * float(value):+z.0f} %"),
     **dict.fromkeys(("hours", "spent_hours", "budget_hours", "hours_per_success", "wall_hours"), hours),
     "tokens": number,
     **dict.fromkeys(("usd", "usd_per_success"), lambda value: f"{float(value):,.2f}"),

@@ -43,8 +43,9 @@ def spend_of_failed(attempts: pd.DataFrame, by: Sequence[str] = (), alpha: float
 
     Returns:
         one row per group and ``measure`` (``of_budget``, ``of_need``): ``n`` failed attempts whose share is known,
-        ``unknown`` others; ``mean`` of the shares with Student's interval ``low``, ``high``; ``median``, ``q25``,
-        ``q75``; ``aggregate``: hours spent over hours granted (or needed), all attempts together; counts of others.
+        ``unknown`` others; ``mean`` of the shares with Student's interval ``low``, ``high``, from 0 on; ``median``,
+        ``q25``, ``q75``; ``aggregate``: hours spent over hours granted (or needed), all attempts together; counts of
+        others.
     """
     records = []
     for key, group in groups(attempts, by):
@@ -54,7 +55,7 @@ def spend_of_failed(attempts: pd.DataFrame, by: Sequence[str] = (), alpha: float
             shares = known[measure].to_numpy(float)
             low = high = _NAN
             if len(shares) > 1 and np.ptp(shares) > 0:
-                low, high = (float(bound) for bound in DescrStatsW(shares).tconfint_mean(alpha=alpha))
+                low, high = (max(0.0, float(bound)) for bound in DescrStatsW(shares).tconfint_mean(alpha=alpha))
             quantiles = np.quantile(shares, (0.25, 0.5, 0.75)) if len(shares) else (_NAN,) * 3
             total = float(known[whole].sum())
             records.append(

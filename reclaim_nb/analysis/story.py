@@ -15,6 +15,7 @@ from reclaim_nb.analysis.figures import FIGURES, figure
 from reclaim_nb.analysis.figures.style import darken
 from reclaim_nb.analysis.frames import Runs, load_runs
 from reclaim_nb.analysis.markup import (
+    Format,
     Picture,
     Table,
     Text,
@@ -111,7 +112,7 @@ class Story:
             early = spend.stopped_early(self.attempts).to_dict("records")[0]
             lines.append(
                 f"Failed attempts used {fine_percent(lost['mean'])} of their budget on average "
-                f"(95 % interval {_bounds(lost)}; median {fine_percent(lost['median'])}; "
+                f"(95 % interval {_bounds(lost, fine_percent)}; median {fine_percent(lost['median'])}; "
                 f"{fine_percent(lost['aggregate'])} of all hours granted to them); {percent(early['rate'])} of them "
                 f"({early['early']} of {early['n']}) "
                 "stopped early, with less than half of budget and known need spent."
@@ -238,7 +239,7 @@ class Story:
             "or needed. No mean over the need, which is next to nothing for some papers.",
             frame,
             interval="mean",
-            formats={"median": fine_percent, "aggregate": fine_percent},
+            formats=dict.fromkeys(("mean", "low", "high", "median", "aggregate"), fine_percent),
         )
 
     def stopped_early(self) -> Table | Text:
@@ -311,7 +312,7 @@ class Story:
             "What a condition changes: rate with it minus rate without it on the same papers, Student's 95 % "
             "interval over papers, p of an exact permutation test.",
             pd.concat(frames, ignore_index=True),
-            formats=dict.fromkeys(("low", "high"), lambda value: f"{100 * float(value):+.0f} %"),
+            formats=dict.fromkeys(("low", "high"), lambda value: f"{100 * float(value):+z.0f} %"),
             interval="difference",
         )
 
@@ -453,8 +454,8 @@ def _some(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["n"] > 0] if "n" in frame else frame
 
 
-def _bounds(row: dict[Any, Any]) -> str:
-    return "unknown" if pd.isna(row["low"]) else f"{100 * row['low']:.0f} to {100 * row['high']:.0f} %"
+def _bounds(row: dict[Any, Any], write: Format = percent) -> str:
+    return "unknown" if pd.isna(row["low"]) else f"{write(row['low']).removesuffix(' %')} to {write(row['high'])}"
 
 
 def _count(many: int, one: str, several: str | None = None) -> str:

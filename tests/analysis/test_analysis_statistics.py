@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from reclaim_nb.analysis import criteria, pairs, rates, repeats, spend, tables
 from reclaim_nb.analysis.columns import ATTEMPTS, typed
 from reclaim_nb.analysis.frames import Runs, load_runs
+from reclaim_nb.analysis.markup import FORMATS, fine_percent, percent
 from reclaim_nb.analysis.outcomes import OUTCOMES, STANDINGS, standing
 from reclaim_nb.attempts.reasons import ENDINGS
 
@@ -208,6 +209,13 @@ def test_spend_of_failures_knows_mean_aggregate_and_what_is_unknown() -> None:
     assert budget["aggregate"] == pytest.approx((0.8 + 48) / 104)
     assert (need["n"], need["unknown"]) == (0, 3)
     assert pd.isna(need["mean"])
+    # Student's interval of two such shares would go on below zero, where no share can be.
+    assert (budget["low"], budget["high"]) == (0, pytest.approx(0.3 + 12.706 * 0.2, rel=1e-4))
+
+
+def test_a_share_is_never_written_as_less_than_nothing() -> None:
+    assert (percent(-0.001), fine_percent(-0.0001), FORMATS["difference"](-0.001)) == ("0 %", "0.0 %", "+0 %")
+    assert (percent(-0.01), FORMATS["difference"](-0.01)) == ("-1 %", "-1 %")
 
 
 def test_stopping_early_is_below_half_of_budget_and_of_known_need() -> None:

@@ -15,6 +15,7 @@ from reclaim_nb.analysis.spend import MEASURES, failed, spend_of_failed, success
 
 _FLOOR = 1e-3
 _SEED = 7
+_UNDER_THE_TICKS = 0.93
 _NAMES = {"of_budget": "share of the budget", "of_need": "multiple of the need"}
 PUBLISHED_MEAN = 0.29
 
@@ -135,23 +136,20 @@ def success_against_spend(runs: Runs, look: Look) -> Figure:
         x, rate, yerr=np.maximum(bounds, 0), fmt="o-", color=look.ink, lw=1.2, elinewidth=2.2, ms=look.font * 0.6,
         mec=look.ground, capsize=0,
     )  # fmt: skip
-    for place, top, won, n in zip(x, table["high"], table["reproduced"], table["n"], strict=True):
+    counts = table["reproduced"].astype(str) + "/" + table["n"].astype(str)
+    for place, low, high, text in zip(x, table["low"], table["high"], counts, strict=True):
+        above = high < _UNDER_THE_TICKS  # else it would stand among the attempts that reproduced
         axes.annotate(
-            f"{won}/{n}",
-            (place, top),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            fontsize=look.font * 0.8,
-            color=look.muted,
-        )
+            text, (place, high if above else low), xytext=(0, 3 if above else -3), textcoords="offset points",
+            ha="center", va="bottom" if above else "top", fontsize=look.font * 0.8, color=look.muted,
+        )  # fmt: skip
     axes.set(ylim=(-0.12, 1.12), xlim=(-0.02, max(1.03, float(graded["of_budget"].max()) * 1.02)))
     axes.set_xlabel("spend as a share of the budget")
     ticks = {-0.06: "not reproduced", 0.25: "25 %", 0.5: "50 %", 0.75: "75 %", 1.06: "reproduced"}
     axes.set_yticks(list(ticks), list(ticks.values()))
     percent(axes)
     bare(axes, grid="y")
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 0.93), ncols=3, handletextpad=0.2)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, handletextpad=0.2)
     note(
         figure,
         look,

@@ -61,9 +61,9 @@ def success(runs: Runs, look: Look, *, references: bool = True) -> Figure:
                 clip_on=False, zorder=3,
             )  # fmt: skip
             label = f"{low_way['reproduced']}/{low_way['n']}"
-            axes.text(
-                1.02, place, label, transform=axes.get_yaxis_transform(), va="center", color=look.muted,
-                fontsize=look.font * 0.85,
+            axes.annotate(
+                label, (1, place), xycoords=axes.get_yaxis_transform(), xytext=(look.font * 0.7, 0),
+                textcoords="offset points", va="center", color=look.muted, fontsize=look.font * 0.85,
             )  # fmt: skip
         if references and tier in BEST_OF_TIER:
             axes.axvline(BEST_OF_TIER[tier], color=look.reference, lw=1.1, ls=(0, (4, 3)), zorder=0.5)
