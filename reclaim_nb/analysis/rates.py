@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import bootstrap
 from statsmodels.stats.proportion import proportion_confint
 
 from reclaim_nb.analysis.columns import series
@@ -23,6 +24,9 @@ GROUPS = ("tier", "agent", "conditions")
 BASES = ("graded", "attempts", "papers")
 UNGRADED_AS = ("not_reproduced", "reproduced")
 ALPHA = 0.05
+FEW_PAPERS = 5
+"""No interval of a mean is drawn from fewer papers."""
+_SEED = 20250101
 _DTYPES = {"tier": "tier", "outcome": "outcome", "cause": "cause", "self_report": "outcome"}
 
 
@@ -95,6 +99,41 @@ def effective_n(success: pd.Series[Any], papers: pd.Series[Any]) -> float:
     return float(np.clip(rate * (1 - rate) / variance, clusters, n)) if variance > 0 else float(n)
 
 
+def rate_interval(success: pd.Series[Any], papers: pd.Series[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
+    """Return the Wilson interval of a rate over attempts of which several may be at one paper, and their effective n.
+
+    Args:
+        success: true or false for each attempt.
+        papers: the paper of each attempt.
+        alpha: 1 minus the confidence level.
+    """
+    n = len(success)
+    worth = effective_n(success, papers) if n else 0.0
+    low, high = wilson(int(success.sum()) * worth / n if n else 0, worth, alpha)
+    return low, high, worth
+
+
+def mean_interval(values: pd.Series[Any], papers: pd.Series[Any], alpha: float = ALPHA) -> tuple[float, float]:
+    """Return the interval of a mean over attempts: a bootstrap over papers with a fixed seed (scipy, percentile).
+
+    NaN where there are fewer than :data:`FEW_PAPERS` papers, too few to draw from, or nothing varies.
+    """
+    of_paper = values.astype(float).groupby(papers.to_numpy()).agg(["sum", "size"])
+    if len(of_paper) < FEW_PAPERS or np.ptp(values.to_numpy(float)) == 0:
+        return float("nan"), float("nan")
+    drawn = bootstrap(
+        (of_paper["sum"].to_numpy(float), of_paper["size"].to_numpy(float)),
+        lambda sums, sizes, axis: sums.sum(axis=axis) / sizes.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        confidence_level=1 - alpha,
+        n_resamples=2000,
+        method="percentile",
+        rng=np.random.default_rng(_SEED),
+    )
+    return float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
+
+
 def rates(attempts: pd.DataFrame, by: Sequence[str] = GROUPS, alpha: float = ALPHA) -> pd.DataFrame:
     """Return rates of success with Wilson intervals over all three bases, ungraded counted both ways.
 
@@ -117,8 +156,7 @@ def rates(attempts: pd.DataFrame, by: Sequence[str] = GROUPS, alpha: float = ALP
                 decided = taken["standing"].isin(("success", "failure"))
                 success = (taken["standing"] == "success") | (~decided if way == "reproduced" else False)
                 n, k = len(taken), int(success.sum())
-                worth = effective_n(success, taken["paper_key"]) if n else 0.0
-                low, high = wilson(k * worth / n if n else 0, worth, alpha)
+                low, high, worth = rate_interval(success, taken["paper_key"], alpha)
                 records.append(
                     {
                         **key,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.stats import bootstrap, hypergeom
+from scipy.stats import hypergeom
 
-from reclaim_nb.analysis.rates import ALPHA, groups, tally, tidy
-
-_SEED = 20250101
+from reclaim_nb.analysis.rates import ALPHA, groups, mean_interval, tally, tidy
 
 
 def pass_at_k(
@@ -24,8 +21,8 @@ def pass_at_k(
 
     For a paper with c successes among m graded repeats it is the chance that k of them, drawn without putting back,
     hold a success (scipy ``hypergeom``; the unbiased estimator of Chen et al., arXiv 2107.03374). Papers with fewer
-    than k graded repeats cannot say, and are counted as ``too_few``. The interval is a bootstrap over papers with a
-    fixed seed (scipy, percentile); none is given where all papers agree.
+    than k graded repeats cannot say, and are counted as ``too_few``. The interval is that of
+    :func:`~reclaim_nb.analysis.rates.mean_interval`.
 
     Args:
         attempts: frame of attempts.
@@ -46,17 +43,7 @@ def pass_at_k(
         for k in ks or range(1, int(sizes.max(initial=0)) + 1):
             enough = sizes >= k
             chances = hypergeom.sf(0, sizes[enough], wins[enough], k)
-            low = high = float("nan")
-            if len(chances) > 1 and np.ptp(chances) > 0:
-                drawn = bootstrap(
-                    (chances,),
-                    np.mean,
-                    confidence_level=1 - alpha,
-                    n_resamples=2000,
-                    method="percentile",
-                    rng=np.random.default_rng(_SEED),
-                )
-                low, high = float(drawn.confidence_interval.low), float(drawn.confidence_interval.high)
+            low, high = mean_interval(pd.Series(chances), papers.index[enough].to_series(), alpha)
             records.append(
                 {
                     **key,

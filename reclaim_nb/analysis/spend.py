@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from statsmodels.discrete.discrete_model import Logit
-from statsmodels.stats.weightstats import DescrStatsW
 from statsmodels.tools.sm_exceptions import ConvergenceWarning, HessianInversionWarning, PerfectSeparationWarning
 from statsmodels.tools.tools import add_constant
 
-from reclaim_nb.analysis.rates import ALPHA, groups, tally, tidy, wilson
+from reclaim_nb.analysis.rates import ALPHA, groups, mean_interval, rate_interval, tally, tidy
 
 MEASURES = {"of_budget": "budget_hours", "of_need": "need_hours"}
 EARLY = 0.5
@@ -43,7 +42,7 @@ def spend_of_failed(attempts: pd.DataFrame, by: Sequence[str] = (), alpha: float
 
     Returns:
         one row per group and ``measure`` (``of_budget``, ``of_need``): ``n`` failed attempts whose share is known,
-        ``unknown`` others; ``mean`` of the shares with Student's interval ``low``, ``high``, from 0 on; ``median``,
+        ``unknown`` others; ``mean`` of the shares with ``low``, ``high``, a bootstrap over papers; ``median``,
         ``q25``, ``q75``; ``aggregate``: hours spent over hours granted (or needed), all attempts together; counts of
         others.
     """
@@ -53,9 +52,7 @@ def spend_of_failed(attempts: pd.DataFrame, by: Sequence[str] = (), alpha: float
         for measure, whole in MEASURES.items():
             known = lost[lost[measure].notna()]
             shares = known[measure].to_numpy(float)
-            low = high = _NAN
-            if len(shares) > 1 and np.ptp(shares) > 0:
-                low, high = (max(0.0, float(bound)) for bound in DescrStatsW(shares).tconfint_mean(alpha=alpha))
+            low, high = mean_interval(known[measure], known["paper_key"], alpha)
             quantiles = np.quantile(shares, (0.25, 0.5, 0.75)) if len(shares) else (_NAN,) * 3
             total = float(known[whole].sum())
             records.append(
@@ -91,15 +88,15 @@ def stopped_early(
         alpha: 1 minus the confidence level.
 
     Returns:
-        for each group ``early`` of ``n`` failed attempts with known spend, ``rate`` with Wilson ``low``, ``high``;
-        ``need_unknown`` of them judged by the budget alone; counts of others.
+        for each group ``early`` of ``n`` failed attempts with known spend, ``rate`` with Wilson ``low``, ``high`` and
+        the ``effective_n`` that they are of; ``need_unknown`` of them judged by the budget alone; counts of others.
     """
     records = []
     for key, group in groups(attempts, by):
         known = failed(group).dropna(subset=["of_budget"])
         early = (known["of_budget"] < share) & (known["of_need"].isna() | (known["of_need"] < share).fillna(True))
         n, k = len(known), int(early.sum())
-        low, high = wilson(k, n, alpha)
+        low, high, worth = rate_interval(early, known["paper_key"], alpha)
         records.append(
             {
                 **key,
@@ -108,6 +105,7 @@ def stopped_early(
                 "rate": k / n if n else _NAN,
                 "low": low,
                 "high": high,
+                "effective_n": worth,
                 "need_unknown": int(known["of_need"].isna().sum()),
                 **_beside(group),
             }
@@ -127,18 +125,18 @@ def success_by_spend(
         alpha: 1 minus the confidence level.
 
     Returns:
-        for each group and bin ``from``, ``to`` (shares), ``reproduced`` of ``n``, ``rate``, Wilson ``low``, ``high``,
-        mean share ``spent``; counts of others for the whole group.
+        for each group and bin ``from``, ``to`` (shares), ``reproduced`` of ``n``, ``rate``, Wilson ``low``, ``high``
+        and the ``effective_n`` that they are of, mean share ``spent``; counts of others for the whole group.
     """
     records = []
     for key, group in groups(attempts, by):
         graded = group[group["standing"].isin(("success", "failure")) & group["of_budget"].notna()]
         spent = graded["of_budget"].to_numpy(float)
-        success = (graded["standing"] == "success").to_numpy(bool)
+        success = graded["standing"] == "success"
         for start, end in pairwise(bins):
             inside = (spent >= start) & (spent < end)
             n, k = int(inside.sum()), int(success[inside].sum())
-            low, high = wilson(k, n, alpha)
+            low, high, worth = rate_interval(success[inside], graded["paper_key"][inside], alpha)
             records.append(
                 {
                     **key,
@@ -149,6 +147,7 @@ def success_by_spend(
                     "rate": k / n if n else _NAN,
                     "low": low,
                     "high": high,
+                    "effective_n": worth,
                     "spent": float(spent[inside].mean()) if n else _NAN,
                     **_beside(group),
                 }

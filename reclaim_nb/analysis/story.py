@@ -32,6 +32,9 @@ from reclaim_nb.bulk import uncollected
 from reclaim_nb.errors import RecordError
 
 _MOST_PAIRS = 60
+_SEVERAL = (
+    " Papers were attempted several times; intervals are those of as many independent attempts as the effective n."
+)
 _MOST_TIMELINES = 4
 _LOOKED_AT = 25
 """How many attempts are looked at for one whose cells ran; where none of the costliest has any, none is drawn."""
@@ -103,7 +106,7 @@ class Story:
             return Text("No attempt has been declared, so there is no rate.")
         parts = [
             f"**{row['tier']}**: {markdown_text(str(row['agent']))} {percent(row['rate'])} "
-            f"({row['reproduced']} of {row['n']}, 95 % interval {_bounds(row)})"
+            f"({row['reproduced']} of {row['n']}, {_bounds(row)})"
             for row in best.to_dict("records")
         ]
         lines = ["Best agent of each tier, over all declared attempts: " + "; ".join(parts) + "."]
@@ -112,7 +115,7 @@ class Story:
             early = spend.stopped_early(self.attempts).to_dict("records")[0]
             lines.append(
                 f"Failed attempts used {fine_percent(lost['mean'])} of their budget on average "
-                f"(95 % interval {_bounds(lost, fine_percent)}; median {fine_percent(lost['median'])}; "
+                f"({_bounds(lost, fine_percent)}; median {fine_percent(lost['median'])}; "
                 f"{fine_percent(lost['aggregate'])} of all hours granted to them); {percent(early['rate'])} of them "
                 f"({early['early']} of {early['n']}) "
                 "stopped early, with less than half of budget and known need spent."
@@ -159,7 +162,7 @@ class Story:
     def best(self) -> Table:
         """The best agent of each tier, of declared and of graded attempts."""
         frames = [rates.best_of_tier(self.attempts, base) for base in ("papers", "graded")]
-        frame = pd.concat(frames, ignore_index=True).drop(columns=["effective_n", "ungraded_as"])
+        frame = pd.concat(frames, ignore_index=True).drop(columns="ungraded_as")
         return self._table(
             "best",
             "Best agent of each tier; being chosen for it makes its rate look better than it is.",
@@ -236,7 +239,8 @@ class Story:
         return self._table(
             "spend",
             "Spend of failed attempts as a share of budget and need; aggregate: all their hours over all hours granted "
-            "or needed. No mean over the need, which is next to nothing for some papers.",
+            "or needed. Intervals: bootstrap over papers, from five papers on. No mean over the need, which is next to "
+            "nothing for some papers.",
             frame,
             interval="mean",
             formats=dict.fromkeys(("mean", "low", "high", "median", "aggregate"), fine_percent),
@@ -266,7 +270,8 @@ class Story:
             return Text("Too few attempts to say how success goes with spend.")
         return self._table(
             "spend_odds",
-            "How the odds of success change when spend doubles (logistic regression, errors clustered by paper).",
+            "How the odds of success change when spend doubles (logistic regression, errors clustered by paper); none "
+            "where spend alone tells success, or attempts are too few.",
             frame,
             formats=dict.fromkeys(("low", "high"), lambda value: f"{float(value):.2f}"),
             interval="odds_ratio",
@@ -283,7 +288,8 @@ class Story:
         frame = frame[[*columns, "p", "p_corrected", "different", "left_out", "ungraded", "excluded"]]
         return self._table(
             "pairs",
-            "Agents on the papers that both have a graded attempt at: exact McNemar test, Holm's correction in a tier.",
+            "Agents on the papers that both have a graded attempt at, by the first one that was graded: exact McNemar "
+            "test, Holm's correction in a tier.",
             frame,
             most=_MOST_PAIRS,
         )
@@ -295,7 +301,8 @@ class Story:
             return Text("Every paper was attempted once by each agent, so there is nothing to say of repeats.")
         return self._table(
             "pass_at_k",
-            "Chance that at least one of k attempts reproduces a paper, averaged over papers; bootstrap over papers.",
+            "Chance that at least one of k attempts reproduces a paper, averaged over papers; bootstrap over papers, "
+            "from five papers on.",
             _neutral(frame),
             interval="pass_at_k",
         )
@@ -321,7 +328,7 @@ class Story:
         frame = criteria.criteria_best(self.runs)
         if frame.empty:
             return Text("No attempt has been declared, so there is no criterion to apply.")
-        frame = frame.drop(columns=["effective_n", "ungraded_as", "base"])
+        frame = frame.drop(columns=["ungraded_as", "base"])
         return self._table("criteria", "Best agent of each tier by each criterion.", frame, interval="rate")
 
     def flips(self) -> Table | Text:
@@ -433,6 +440,10 @@ class Story:
         ]
 
     def _table(self, name: str, caption: str, frame: pd.DataFrame, **options: Any) -> Table:
+        if "effective_n" in frame and (frame["effective_n"] != frame["n"]).any():
+            caption += _SEVERAL
+        elif "effective_n" in frame:
+            options.setdefault("wide", frame.drop(columns="effective_n"))
         table = Table(name, caption, frame.reset_index(drop=True), **options)
         if self.out is not None:
             folder = self.out / "tables"
@@ -455,7 +466,9 @@ def _some(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bounds(row: dict[Any, Any], write: Format = percent) -> str:
-    return "unknown" if pd.isna(row["low"]) else f"{write(row['low']).removesuffix(' %')} to {write(row['high'])}"
+    if pd.isna(row["low"]):
+        return "too few for an interval"
+    return f"95 % interval {write(row['low']).removesuffix(' %')} to {write(row['high'])}"
 
 
 def _count(many: int, one: str, several: str | None = None) -> str:
@@ -478,8 +491,10 @@ def _wide(frame: pd.DataFrame) -> pd.DataFrame:
             name: bounded(found[way]["rate"], found[way]["low"], found[way]["high"]) for name, way in ways.items()
         }
         counts = {name: one[name] for name in ("reproduced", "graded", "declared", "ungraded", "excluded", "missing")}
-        rows.append({**{name: one[name] for name in keys}, **rates_of, **counts})
-    return pd.DataFrame(rows)
+        worth = {"effective_n": found["papers", "not_reproduced"]["effective_n"]}
+        rows.append({**{name: one[name] for name in keys}, **rates_of, **counts, **worth})
+    wide = pd.DataFrame(rows)
+    return wide if (frame["effective_n"] != frame["n"]).any() else wide.drop(columns="effective_n", errors="ignore")
 
 
 def _neutral(frame: pd.DataFrame) -> pd.DataFrame:

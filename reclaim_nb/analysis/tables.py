@@ -12,7 +12,7 @@ import pandas as pd
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from reclaim_nb.analysis.outcomes import OUTCOMES
-from reclaim_nb.analysis.rates import ALPHA, groups, tally, tidy, wilson
+from reclaim_nb.analysis.rates import ALPHA, groups, rate_interval, tally, tidy
 
 
 def outcomes(attempts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
@@ -120,21 +120,21 @@ def overclaims(attempts: pd.DataFrame, by: Sequence[str] = (), alpha: float = AL
 
     Returns:
         for each group and ``what`` (``claimed, not reproduced`` among claims of success; ``reproduced, not claimed``
-        among successes): ``count`` of ``n``, ``rate``, Wilson ``low``, ``high``; ``no_claim`` graded attempts without a
-        claim; counts of others.
+        among successes): ``count`` of ``n``, ``rate``, Wilson ``low``, ``high`` and the ``effective_n`` that they are
+        of; ``no_claim`` graded attempts without a claim; counts of others.
     """
     records = []
     for key, group in groups(attempts, by):
         graded = group[group["standing"].isin(("success", "failure"))]
-        claimed = (graded["self_report"] == "reproduced").to_numpy(bool)
-        success = (graded["standing"] == "success").to_numpy(bool)
+        claimed = (graded["self_report"] == "reproduced").fillna(False).astype(bool)
+        success = graded["standing"] == "success"
         counts = tally(group)
         for what, among, which in (
             ("claimed, not reproduced", claimed, claimed & ~success),
             ("reproduced, not claimed", success, success & ~claimed),
         ):
             n, k = int(among.sum()), int(which.sum())
-            low, high = wilson(k, n, alpha)
+            low, high, worth = rate_interval(which[among], graded["paper_key"][among], alpha)
             records.append(
                 {
                     **key,
@@ -144,6 +144,7 @@ def overclaims(attempts: pd.DataFrame, by: Sequence[str] = (), alpha: float = AL
                     "rate": k / n if n else float("nan"),
                     "low": low,
                     "high": high,
+                    "effective_n": worth,
                     "no_claim": int(graded["self_report"].isna().sum()),
                     **{name: counts[name] for name in ("excluded", "ungraded", "missing")},
                 }
@@ -160,8 +161,9 @@ def agreement(verdicts: pd.DataFrame) -> pd.DataFrame:
         verdicts: frame of verdicts.
 
     Returns:
-        one row per pair of graders: ``n`` attempts of both, ``agree``, ``rate`` with Wilson ``low``, ``high``, Cohen's
-        ``kappa`` (statsmodels; missing where one grader gave a single outcome), ``left_out`` attempts of one only.
+        one row per pair of graders: ``n`` attempts of both, ``agree``, ``rate`` with Wilson ``low``, ``high`` and the
+        ``effective_n`` that they are of, Cohen's ``kappa`` (statsmodels; missing where one grader gave a single
+        outcome), ``left_out`` attempts of one only.
     """
     newest = verdicts.sort_values("written").groupby(["attempt", "grader"], as_index=False).last()
     table = newest.pivot(index="attempt", columns="grader", values="outcome")
@@ -173,7 +175,7 @@ def agreement(verdicts: pd.DataFrame) -> pd.DataFrame:
         for a, b in both.itertuples(index=False):
             counts[words.index(a), words.index(b)] += 1
         n, k = len(both), int(np.trace(counts))
-        low, high = wilson(k, n)
+        low, high, worth = rate_interval(both[first] == both[second], both.index.to_series().map(_paper_of))
         used = counts[np.ix_(*[np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))] * 2)]
         varied = min(np.count_nonzero(counts.sum(axis=0)), np.count_nonzero(counts.sum(axis=1))) > 1
         records.append(
@@ -185,9 +187,15 @@ def agreement(verdicts: pd.DataFrame) -> pd.DataFrame:
                 "rate": k / n if n else float("nan"),
                 "low": low,
                 "high": high,
+                "effective_n": worth,
                 "kappa": float(cohens_kappa(used).kappa) if varied else float("nan"),
                 "left_out": len(table[[first, second]].dropna(how="all")) - n,
             }
         )
-    columns = ["first", "second", "n", "agree", "rate", "low", "high", "kappa", "left_out"]
+    columns = ["first", "second", "n", "agree", "rate", "low", "high", "effective_n", "kappa", "left_out"]
     return pd.DataFrame.from_records(records, columns=columns)
+
+
+def _paper_of(attempt: str) -> str:
+    """Return suite and paper out of an attempt's place below the runs folder."""
+    return "/".join(attempt.split("/")[1:3]) or attempt

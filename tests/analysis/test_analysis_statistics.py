@@ -209,8 +209,27 @@ def test_spend_of_failures_knows_mean_aggregate_and_what_is_unknown() -> None:
     assert budget["aggregate"] == pytest.approx((0.8 + 48) / 104)
     assert (need["n"], need["unknown"]) == (0, 3)
     assert pd.isna(need["mean"])
-    # Student's interval of two such shares would go on below zero, where no share can be.
-    assert (budget["low"], budget["high"]) == (0, pytest.approx(0.3 + 12.706 * 0.2, rel=1e-4))
+
+
+def test_the_interval_of_a_mean_is_drawn_over_papers() -> None:
+    shares, papers = pd.Series([0.01, 0.02, 0.02, 0.05, 0.9, 0.1]), pd.Series(list("abcdef"))
+    low, high = rates.mean_interval(shares, papers)
+    assert 0.01 < low < shares.mean() < high < 0.9  # Student's would be -0.19 to 0.56
+    often = rates.mean_interval(pd.concat([shares] * 20, ignore_index=True), pd.concat([papers] * 20))
+    assert often == pytest.approx((low, high))  # the same said twenty times is no more papers
+    assert np.isnan(rates.mean_interval(shares[:4], papers[:4])).all()
+    assert np.isnan(rates.mean_interval(shares * 0, papers)).all()
+
+
+def test_repeats_of_one_paper_narrow_no_interval() -> None:
+    once = [
+        {"paper_key": str(n), "standing": "failure", "of_budget": n / 9, "self_report": "reproduced"} for n in range(9)
+    ]
+    for statistic in (spend.stopped_early, spend.success_by_spend, tables.overclaims):
+        few, many = (statistic(frame(*rows)) for rows in (once, once * 7))
+        assert list(many["n"]) == list(7 * few["n"])
+        for name in ("rate", "low", "high", "effective_n"):
+            assert many[name].tolist() == pytest.approx(few[name].tolist(), nan_ok=True), (statistic, name)
 
 
 def test_a_share_is_never_written_as_less_than_nothing() -> None:
