@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,13 @@ _WHAT = {
     IMPORTED: "an attempt that was made elsewhere",
     "workspace.tar.gz": "the attempt's workspace",
 }
+_BESIDE = {
+    "verdict.*.json": "a verdict",
+    "grading.*.jsonl": "a grading model's requests and answers",
+    "reexecution.*.json": "a re-execution",
+    **{f"reexecution.*/**/{name}": f"of a re-execution: {_WHAT[name]}" for name in list(_WHAT)[:3]},
+}
+"""What stands beside a record, and what it is."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +127,8 @@ def _wanted(index: Index, batches: list[str]) -> list[Row]:
 def _add(crate: ROCrate, folder: AttemptFolder, row: Row, workspaces: bool) -> int:
     if not row.imported and (problems := verify_record(folder).problems):
         raise RecordError(f"{folder.path}: its record is not sound, so it is not shared as one: {problems[0]}")
-    paths = [path for path in sorted(folder.path.iterdir()) if path.name in _WHAT or path in folder.verdicts()]
-    if not workspaces:
-        paths = [path for path in paths if path != folder.workspace_archive]
-    parts = {path.name: _file(crate, path, f"{row.path}/{path.name}") for path in paths}
+    names = [name for name in sorted(_files(folder)) if workspaces or name != folder.workspace_archive.name]
+    parts = {name: _file(crate, folder.path / name, f"{row.path}/{name}") for name in names}
     whole = crate.add_dataset(dest_path=f"{row.path}/", properties={"name": f"attempt {row.path}"})
     whole["hasPart"] = list(parts.values())
     paper = _paper(crate, folder, row)
@@ -142,12 +147,20 @@ def _add(crate: ROCrate, folder: AttemptFolder, row: Row, workspaces: bool) -> i
     return len(parts)
 
 
+def _files(folder: AttemptFolder) -> Iterator[str]:
+    """Yield what is shared of an attempt, by its place in the folder: the record, verdicts, and what those rest on."""
+    for pattern in (*_WHAT, *_BESIDE):
+        for path in folder.path.glob(pattern):
+            if path.is_file() and not path.is_symlink():
+                yield path.relative_to(folder.path).as_posix()
+
+
 def _file(crate: ROCrate, path: Path, place: str) -> Any:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     about = {
         "name": path.name,
-        "description": _WHAT.get(path.name, "a verdict"),
+        "description": _WHAT.get(path.name) or next(text for mark, text in _BESIDE.items() if path.match(mark)),
         "encodingFormat": _TYPES.get(path.suffix, "application/octet-stream"),
         "contentSize": str(path.stat().st_size),
         "sha256": digest,

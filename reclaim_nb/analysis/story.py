@@ -385,7 +385,7 @@ class Story:
     def notes(self) -> Text:
         """What could not be read."""
         if not self.runs.notes:
-            return Text("Every record could be read.")
+            return Text("Every record could be read. Whether each is still sound says `reclaim verify-record RUNS`.")
         shown = [f"- {markdown_text(text)}" for text in self.runs.notes[:50]]
         rest = len(self.runs.notes) - len(shown)
         return Text("\n".join([*shown, *([f"- and {rest} more"] if rest > 0 else [])]))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,9 @@ from reclaim_nb.commands import exits, screen
 from reclaim_nb.commands.attempt import AsJson
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from reclaim_nb.record.folder import AttemptFolder
     from reclaim_nb.record.index import Row
 
 AttemptPath = Annotated[Path, typer.Argument(help="Attempt folder, its notebook or its stream.")]
@@ -51,33 +55,75 @@ def status(
             console.print(f"dead runner: `reclaim resume {runs / row.path}` goes on with it", soft_wrap=True)
 
 
-def verify_record(path: AttemptPath, as_json: AsJson = False) -> None:
-    """Check a record: the chain of the stream, the large texts beside it, and the notebook cell by cell."""
-    from reclaim_nb.record.folder import open_folder
-    from reclaim_nb.record.verify import verify_record
+def verify_record(
+    path: Annotated[Path, typer.Argument(help="Attempt folder, its notebook or its stream; or a folder of attempts.")],
+    as_json: AsJson = False,
+) -> None:
+    """Check records: the chain of the stream, the large texts beside it, the notebook, and every verdict.
 
-    folder = open_folder(path)
-    check = verify_record(folder)
+    Verdicts are computed again from what they rest on: the stream, a model's recorded answers, re-executions.
+    """
+    from rich.progress import track
+
+    from reclaim_nb.record.folder import AttemptFolder, open_folder
+
+    below = _below(path)
+    folders = [AttemptFolder(one) for one in below] or [open_folder(path)]
+    looked_at = track(folders, "checking records", console=screen.side(), transient=True, disable=not below)
+    found = [_checked(folder) for folder in looked_at]
     if as_json:
-        screen.print_json(
-            {
-                "folder": str(folder.path),
-                "sound": check.sound,
-                "events": check.events,
-                "head": check.head,
-                "ended": check.ended,
-                "problems": check.problems,
-            }
-        )
+        screen.print_json(found if below else found[0])
     else:
         console = screen.screen()
-        for problem in check.problems:
-            console.print(screen.one_line(problem), soft_wrap=True)
-        word = "sound" if check.sound else "NOT sound"
-        state = "" if check.ended else ", not ended"
-        console.print(f"{word}: {check.events} events{state}, head {check.head}", soft_wrap=True)
-    if not check.sound:
+        for one in found:
+            if not below:
+                _tell_check(one, console)
+            elif not one["sound"]:
+                console.print("\n".join(map(screen.one_line, one["problems"])), soft_wrap=True)
+        if below:
+            sound = sum(one["sound"] for one in found)
+            console.print(f"{sound} of {len(found)} records are sound, with their verdicts", soft_wrap=True)
+    if not all(one["sound"] for one in found):
         raise typer.Exit(exits.UNSOUND)
+
+
+def _below(path: Path) -> list[Path]:
+    """Return the attempts below a folder that is none itself; those of a re-execution are a part of its verdict."""
+    if not path.is_dir() or (path / "stream.jsonl").exists():
+        return []
+    found = (stream.parent for stream in path.rglob("stream.jsonl"))
+    return sorted(one for one in found if not any(part.startswith("reexecution.") for part in one.parts))
+
+
+def _checked(folder: AttemptFolder) -> dict[str, Any]:
+    """Return what a check of one attempt found, as it is printed for programs."""
+    from reclaim_nb.grading.again import verdicts_again
+    from reclaim_nb.record.verify import verify_record
+
+    check = verify_record(folder)
+    again = verdicts_again(folder) if check.sound and check.ended else []
+    problems = [*check.problems, *(f"{folder.path / one.file}: {one.text}" for one in again if one.state == "differs")]
+    return {
+        "folder": str(folder.path),
+        "sound": not problems,
+        "events": check.events,
+        "head": check.head,
+        "ended": check.ended,
+        "problems": problems,
+        "verdicts": [asdict(one) for one in again],
+    }
+
+
+def _tell_check(found: dict[str, Any], console: Console) -> None:
+    for problem in found["problems"]:
+        console.print(screen.one_line(problem), soft_wrap=True)
+    for one in found["verdicts"]:
+        if one["state"] != "differs":
+            text = one["text"] or "computed again from its records, the same to the byte"
+            console.print(screen.one_line(f"{one['file']}: {text}"), soft_wrap=True)
+    word = "sound" if found["sound"] else "NOT sound"
+    state = "" if found["ended"] else ", not ended"
+    console.print(f"{word}: {found['events']} events{state}, head {found['head']}", soft_wrap=True)
 
 
 def state_text(row: Row) -> str:

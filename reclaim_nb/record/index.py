@@ -27,7 +27,7 @@ from reclaim_nb.record.reader import first_event, last_event
 from reclaim_nb.record.stamps import IMPORTED, LEVELS, Stamp, read_stamps
 
 INDEX = "index.sqlite"
-SCHEMA = 3
+SCHEMA = 4
 """Raised whenever a row's meaning changes; an index of another number is built anew."""
 
 _LOCK = ".index.lock"
@@ -57,7 +57,7 @@ class Row:
         started, updated: UTC time of the first and the last event.
         reason, detail: end reason and a sentence on it, None while the attempt has not ended.
         submitted: what the agent handed in.
-        outcome, cause, value, grader: of the newest verdict, None without one.
+        outcome, cause, value, grader: of the newest verdict, None without one and where the record cannot be read.
         verdicts: how many verdicts there are.
         imported: made elsewhere and brought in; there is no stream of ours.
         problem: why the record cannot be read, None when it can.
@@ -322,7 +322,7 @@ def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
         row = _with_end(row, folder)
     except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
         text = str(problem) if isinstance(problem, RecordError) else f"{type(problem).__name__}: {problem}"
-        row = replace(place, problem=text)
+        return replace(place, problem=text)  # and no verdict: nobody can check what it rests on
     return _with_verdict(row, folder)
 
 

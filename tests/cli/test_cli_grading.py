@@ -101,6 +101,24 @@ def test_reexecution_is_told_in_words(reclaim: Call, measured: Path) -> None:
     assert "came out again" in ran.out and "changed inputs" in ran.out and "rules+reexecution" in ran.out
 
 
+def test_a_verdict_that_rests_on_a_reexecution_is_computed_again_also_where_it_was_shared(
+    reclaim: Call, measured: Path, tmp_path: Path
+) -> None:
+    assert reclaim("reexecute", measured, "--no-change").code == 0
+    runs, crate = measured.parents[4], tmp_path / "crate"
+    assert reclaim("export", runs, "--out", crate).code == 0
+    shared = crate / measured.relative_to(runs)
+    for place in (measured, shared):
+        ran = reclaim("verify-record", place, "--json")
+        assert ran.code == 0, ran.out
+        assert {one["state"] for one in ran.json["verdicts"]} == {"same"}
+        assert any("reexecution" in one["file"] for one in ran.json["verdicts"])
+    assert len(list(shared.glob("reexecution.*/same/stream.jsonl"))) == len(list(shared.glob("reexecution.*.json")))
+    record = next(shared.glob("reexecution.*.json"))
+    record.write_text(record.read_text().replace('"ok"', '"error"'))
+    assert reclaim("verify-record", shared).code == 5
+
+
 def test_ctrl_c_is_4_and_leaves_neither_a_verdict_nor_half_a_measurement(reclaim: Call, tmp_path: Path) -> None:
     slow = "import pathlib, time\nif pathlib.Path('ran').exists():\n    time.sleep(300)\n"
     shown = "print('ROC AUC', round(sum(hits) / len(hits), 4))"

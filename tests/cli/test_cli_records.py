@@ -17,10 +17,48 @@ def test_a_sound_record_is_called_sound_with_its_head(reclaim: Call, attempt: Pa
     for path in (attempt, attempt / "attempt.ipynb", attempt / "stream.jsonl"):
         ran = reclaim("verify-record", path)
         assert ran.code == 0
-        assert re.fullmatch(r"sound: \d+ events, head [0-9a-f]{64}\n", ran.out)
+        same, sound = ran.out.splitlines()
+        assert same == "verdict.rules.json: computed again from its records, the same to the byte"
+        assert re.fullmatch(r"sound: \d+ events, head [0-9a-f]{64}", sound)
     document = reclaim("verify-record", attempt, "--json").json
     assert (document["sound"], document["ended"], document["problems"]) == (True, True, [])
     assert document["events"] == len((attempt / "stream.jsonl").read_text().splitlines())
+    assert document["verdicts"] == [{"file": "verdict.rules.json", "state": "same", "text": ""}]
+
+
+def test_a_changed_verdict_is_named_and_is_5(reclaim: Call, runs: Path, copied: Path) -> None:
+    verdict = copied / "verdict.rules.json"
+    document = json.loads(verdict.read_text())
+    was = document["outcome"]
+    changed = "not_reproduced" if was == "reproduced" else "reproduced"
+    verdict.write_text(json.dumps({**document, "outcome": changed}))
+    for path in (copied, runs):
+        ran = reclaim("verify-record", path)
+        assert ran.code == 5
+        assert f"verdict.rules.json: outcome {changed}, and its records give {was}" in ran.out
+    assert ran.out.endswith("\n0 of 1 records are sound, with their verdicts\n")
+
+
+def test_a_verdict_of_other_rules_is_said_to_be_one(reclaim: Call, copied: Path) -> None:
+    verdict = copied / "verdict.rules.json"
+    document = json.loads(verdict.read_text())
+    verdict.write_text(json.dumps({**document, "grader_version": "0.0.1+0"}))
+    ran = reclaim("verify-record", copied)
+    assert ran.code == 0
+    assert "verdict.rules.json: given by the rules 0.0.1+0; by those here, " in ran.out
+    assert ran.out.splitlines()[0].endswith("the same outcome")
+
+
+def test_a_folder_of_attempts_is_checked_as_a_whole(reclaim: Call, runs: Path, copied: Path) -> None:
+    second = copied.with_name("02")
+    shutil.copytree(copied, second)
+    assert reclaim("verify-record", runs).out == "2 of 2 records are sound, with their verdicts\n"
+    (second / "attempt.ipynb").unlink()
+    ran = reclaim("verify-record", runs)
+    assert ran.code == 5
+    assert f"{second / 'attempt.ipynb'}: missing" in ran.out
+    document = reclaim("verify-record", runs, "--json").json
+    assert [one["sound"] for one in document] == [True, False]
 
 
 def test_a_changed_line_is_named_and_is_5(reclaim: Call, copied: Path) -> None:

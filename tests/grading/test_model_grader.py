@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reclaim_nb.errors import AttemptError, ReclaimError, RecordError
+from reclaim_nb.grading.again import verdicts_again
 from reclaim_nb.grading.asked import Asked
 from reclaim_nb.grading.examine import Examined, examine
 from reclaim_nb.grading.model import regrade
@@ -491,6 +492,10 @@ def test_the_verdict_is_computed_again_from_the_record_byte_for_byte(tmp_path: P
     assert read_verdict(written).to_bytes() == verdict.to_bytes() == written.read_bytes()
     assert write_verdict(made.folder, again) == written
     assert verdict.records.keys() == {path.name}
+    assert [(one.file, one.state) for one in verdicts_again(made.folder)] == [(written.name, "same")]
+    path.write_text(path.read_text().replace("as asked", "As asked"))
+    [changed] = verdicts_again(made.folder)
+    assert changed.state == "differs"
 
 
 def test_asking_once_more_adds_a_record_and_a_verdict_and_replaces_none(tmp_path: Path) -> None:

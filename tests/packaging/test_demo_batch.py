@@ -11,6 +11,7 @@ import yaml
 
 from reclaim_nb.batch.plan import Plan, declare
 from reclaim_nb.demo import BATCH, copy_recorded, recorded_runs
+from reclaim_nb.grading.again import verdicts_again
 from reclaim_nb.grading.verdict import Verdict
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.verify import verify_record
@@ -36,12 +37,13 @@ def test_every_attempt_of_the_plan_is_recorded(runs: Path) -> None:
     assert [one.key for one in declared if not one.folder().stream.exists()] == []
 
 
-def test_every_record_is_sound(runs: Path) -> None:
+def test_every_record_is_sound_and_gives_its_verdict_by_the_rules_of_today(runs: Path) -> None:
     problems = {}
     for path in FOLDERS:
         check = verify_record(AttemptFolder(path))
-        if not check.sound:
-            problems[str(path)] = check
+        again = verdicts_again(AttemptFolder(path))
+        if not check.sound or {one.state for one in again} != {"same"}:
+            problems[str(path)] = (check, again)
     assert problems == {}
 
 
