@@ -20,7 +20,7 @@ from reclaim_nb.attempts.session import Session
 from reclaim_nb.attempts.spec import AttemptSpec
 from reclaim_nb.attempts.stopping import run_to_end
 from reclaim_nb.attempts.tools import AttemptOver
-from reclaim_nb.errors import AttemptError, KernelError, ReclaimError, RecordError
+from reclaim_nb.errors import AttemptError, AttemptExists, KernelError, ReclaimError, RecordError
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.recorded import FrozenSuites, MadeWith
 from reclaim_nb.papers.suite import find_paper
@@ -93,6 +93,8 @@ async def _run(prepared: Prepared, observer: Observer | None) -> Finished:
     lock = Lock(prepared.folder)
     lock.take()
     try:
+        if prepared.folder.stream.exists():  # between its making and its lock it looked like a dead runner's
+            raise AttemptExists(f"{prepared.folder.path}: another process took the attempt before this one began")
         recorder = Recorder(prepared.folder, SystemClock(), _policy(prepared.card))
         session = _session(prepared.spec, prepared.card, recorder, observer)
         recorder.append(

@@ -9,14 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from attempt_helpers import Result, checked, containers_of, processes_of, run, traces_of, wait_for
+from attempt_helpers import Result, checked, containers_of, prepared, processes_of, run, traces_of, wait_for
 from in_step import HEEDED, let_go, until_let_go
 from runner_process import BEGUN, RunnerProcess
 
-from reclaim_nb.attempts.runner import resume_attempt
-from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.attempts.runner import resume_attempt, run_attempt
+from reclaim_nb.batch.settle import _bury
+from reclaim_nb.errors import AttemptError, AttemptExists, RecordError
 from reclaim_nb.kernels.leftovers import find_leftovers
-from reclaim_nb.record.folder import AttemptFolder
+from reclaim_nb.record.folder import AttemptFolder, is_held
 from reclaim_nb.record.verify import verify_record
 
 
@@ -26,6 +27,16 @@ def resumed(runner: RunnerProcess, before: bytes) -> Result:
     assert result.folder.stream.read_bytes().startswith(before)
     assert result.notebook["metadata"]["reclaim"]["resumed"] == 1
     return result
+
+
+def test_a_runner_that_was_taken_for_dead_before_it_began_gives_way(tmp_path: Path) -> None:
+    made = prepared(tmp_path, {"sets": "x = 41"})
+    _bury(made.folder)
+    before = made.folder.stream.read_bytes()
+    with pytest.raises(AttemptExists, match="before this one began"):
+        run_attempt(made)
+    assert made.folder.stream.read_bytes() == before
+    assert not is_held(made.folder)
 
 
 class TestKilled:
