@@ -59,7 +59,7 @@ def declared_attempts(
         try:
             document = read_batch(folder)
             found = _of_import(document, folder.name) if document else _of_plan(folder, runs)
-        except ReclaimError as problem:
+        except (ReclaimError, OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
             notes.append(f"{folder.name}: what was declared cannot be told: {problem}")
             continue
         for one in found:

@@ -148,7 +148,7 @@ def load_runs(
     rows, tables = index.read(FACTS_TABLE, VERDICTS_TABLE)
     known = {line[0]: line for line in tables["facts"]}
     facts = _by_column([known.get(one, _NO_FACTS) for one in rows["path"]], FACTS)
-    verdicts = tables["verdicts"]
+    verdicts = [line for line in tables["verdicts"] if line[-1] is None]
     chosen = _newest(verdicts, grader)
     declared, papers, lost = declared_attempts(path, rows, facts)
     makings: dict[str, list[int]] = defaultdict(list)
@@ -179,6 +179,8 @@ def load_runs(
                 *_card_notes(rows, facts),
                 *lost,
                 *(f"{one}: {why}" for one, why in _zip(rows["path"], rows["problem"]) if why),
+                *(f"{line[0]}: a verdict is left out: {line[-1]}" for line in tables["verdicts"] if line[-1]),
+                *_twice(rows),
             ]
         ),
         lambda attempt: _read_cells(index, seen) if attempt is None else _read_cells_of(path, attempt, seen),
@@ -312,6 +314,16 @@ def _card_notes(rows: Columns, facts: Columns) -> list[str]:
         if problem is not None:
             first.setdefault(sha256, f"{path}: its card cannot be read: {problem}")
     return list(first.values())
+
+
+def _twice(rows: Columns) -> list[str]:
+    """Say of attempts that lie in several places so: copied, or linked; each place counts."""
+    first: dict[str, str] = {}
+    said = []
+    for path, one, imported in _zip(rows["path"], rows["id"], rows["imported"]):
+        if one and not imported and first.setdefault(one, path) != path:
+            said.append(f"{path}: the same attempt as {first[one]}, and counted once more")
+    return said
 
 
 def _read_cards(path: Path, rows: Columns, facts: Columns) -> dict[str, PaperCard]:

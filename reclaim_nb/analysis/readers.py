@@ -14,12 +14,13 @@ from pydantic import ValidationError
 
 from reclaim_nb.analysis.importing import BUNDLE
 from reclaim_nb.analysis.places import claim_of
+from reclaim_nb.errors import RecordError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.record.clock import seconds_between
 from reclaim_nb.record.events import Event, decode
 from reclaim_nb.record.folder import AttemptFolder
-from reclaim_nb.record.index import Derived, read_imported
-from reclaim_nb.record.reader import first_event, last_event
+from reclaim_nb.record.index import Derived, read_imported, read_verdict_file
+from reclaim_nb.record.reader import check_is_file, first_event, last_event
 from reclaim_nb.record.stamps import IMPORTED
 
 _HEAD = re.compile(rb'\{"seq":\d+,"time":"[^"]*","prev":"[0-9a-f]{64}","kind":"([a-z_]+)"')
@@ -36,7 +37,7 @@ CELLS = (
 )
 VERDICTS = (
     *("file", "grader", "grader_version", "model", "outcome", "cause", "contributing", "value", "place"),
-    *("strict_place", "tolerances", "self_report", "flags", "score", "mode", "written"),
+    *("strict_place", "tolerances", "self_report", "flags", "score", "mode", "written", "problem"),
 )
 
 
@@ -121,6 +122,7 @@ def _recorded_cells(folder: AttemptFolder) -> list[dict[str, Any]]:
 
 def _events(folder: AttemptFolder) -> Iterator[Event]:
     """Yield the few events that make up cells; the messages between them are passed over without being read."""
+    check_is_file(folder.stream)
     with open(folder.stream, "rb") as file:
         for line in file:
             head = _HEAD.match(line)
@@ -182,21 +184,20 @@ def _calls(folder: AttemptFolder) -> Iterator[dict[str, Any]]:
 def _verdicts(folder: AttemptFolder) -> Iterator[tuple[Any, ...]]:
     for path in folder.verdicts():
         try:
-            verdict = json.loads(path.read_text("utf-8"))
-            written = path.stat().st_mtime_ns
-        except (OSError, ValueError):
-            continue
-        if isinstance(verdict, dict):
+            verdict = read_verdict_file(path)
             report = verdict.get("self_report")
             facts = {
                 **{name: verdict.get(name) for name in VERDICTS},
-                "file": path.name,
                 "contributing": "+".join(map(str, verdict.get("contributing") or ())),
                 "flags": ";".join(map(str, verdict.get("flags") or ())),
                 "self_report": report.get("outcome") if isinstance(report, dict) else None,
-                "written": written,
+                "written": path.stat().st_mtime_ns,
+                "problem": None,
             }
-            yield tuple(_plain(facts[name]) for name in VERDICTS)
+        except (RecordError, OSError) as problem:
+            facts = {**dict.fromkeys(VERDICTS), "problem": str(problem)}
+        facts["file"] = path.name
+        yield tuple(_plain(facts[name]) for name in VERDICTS)
 
 
 def _is_imported(folder: AttemptFolder) -> bool:
@@ -209,4 +210,4 @@ def _plain(value: Any) -> Any:
 
 FACTS_TABLE = Derived("facts", 3, FACTS, "record", _facts)
 CELLS_TABLE = Derived("cells", 1, CELLS, "record", _cells)
-VERDICTS_TABLE = Derived("verdicts", 1, VERDICTS, "verdicts", _verdicts)
+VERDICTS_TABLE = Derived("verdicts", 2, VERDICTS, "verdicts", _verdicts)

@@ -186,10 +186,12 @@ def take_lock(handle: int) -> None:
 
 def is_held(folder: AttemptFolder, name: str = RUNNER_LOCK) -> bool:
     """Tell whether a live runner works on the attempt, or whoever holds the lock of another name."""
-    path = folder.path / name
-    if not path.exists():
+    try:
+        handle = os.open(folder.path / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except PermissionError:
+        return True  # whoever made it does not let it be told, so that nobody else may take the attempt
+    except OSError:
         return False
-    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

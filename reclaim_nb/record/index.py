@@ -10,9 +10,11 @@ whose ``row`` says what a row is to show. Whoever needs more of each attempt tha
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +25,7 @@ from typing import Any, Literal, TypeVar
 from reclaim_nb.errors import RecordError
 from reclaim_nb.record.events import decode
 from reclaim_nb.record.folder import AttemptFolder, is_held
-from reclaim_nb.record.reader import first_event, last_event
+from reclaim_nb.record.reader import check_is_file, first_event, last_event
 from reclaim_nb.record.stamps import IMPORTED, LEVELS, Stamp, read_stamps
 
 INDEX = "index.sqlite"
@@ -33,6 +35,9 @@ SCHEMA = 4
 _LOCK = ".index.lock"
 _TAIL_BYTES = 262144
 _BUSY_SECONDS = 10.0
+_COUNT = re.compile(r"[0-9]{1,9}")
+UNREADABLE = (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
+"""What reading a record fails with that is damaged, or was never one."""
 _SPEND_KEYS = ("meter", "usage")
 _CHUNK = 500
 """Attempts whose further tables are stored at a time: a first look that is cut short is not lost."""
@@ -115,6 +120,7 @@ _TEXTS = tuple(map(_COLUMNS.index, ("path", "batch", "suite", "paper", "agent"))
 _REASON, _IMPORTED, _PROBLEM = map(_COLUMNS.index, ("reason", "imported", "problem"))
 
 
+_MAY_LACK = frozenset(field.name for field in fields(Row) if field.default is None)
 _IMPORTABLE = frozenset(_COLUMNS) - {
     *("path", "kernel", "unsandboxed", "outcome", "cause", "value", "grader"),
     *("verdicts", "imported", "problem"),
@@ -147,8 +153,8 @@ class Derived:
     def rows_of(self, folder: AttemptFolder, path: str) -> list[tuple[Any, ...]]:
         """Return the rows of one attempt, the path it is known by in front; none where it cannot be read."""
         try:
-            return [(path, *values) for values in self.read(folder)]
-        except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError):
+            return [(path, *map(_storable, values)) for values in self.read(folder)]
+        except UNREADABLE:
             return []  # its row says that it is unreadable, and why
 
 
@@ -213,7 +219,7 @@ class Index:
             return lines, {table.name: self._derive(database, table, stamps) for table in tables}
 
         lines, derived = self._cached(work)
-        return sorted((*line, self._state(line)) for line in lines), derived
+        return sorted((*line, state) for line, state in map(self._now, lines)), derived
 
     def further(self, table: Derived) -> list[tuple[Any, ...]]:
         """Return the rows of one more table at the last look's attempts, without looking at the folder again."""
@@ -245,12 +251,15 @@ class Index:
         # Another process with an older look may have added what is gone, or taken away what is new.
         return rows if not gone and len(known) == len(wanted) else [row for row in rows if row[0] in wanted]
 
-    def _state(self, line: tuple[Any, ...]) -> State:
-        if line[_REASON] is not None or line[_IMPORTED]:
-            return "ended"  # which is what it says by itself
-        if is_held(AttemptFolder(self.runs / line[0])):
-            return "running"
-        return "dead_runner" if line[_PROBLEM] is None else "unreadable"
+    def _now(self, line: tuple[Any, ...]) -> tuple[tuple[Any, ...], State]:
+        """Return an attempt's columns and its state; read once more where it may have ended since it was read."""
+        if not _says_its_end(line):
+            if is_held(AttemptFolder(self.runs / line[0])):
+                return line, "running"
+            line = self._line(line[0])
+        if _says_its_end(line):
+            return line, "ended"
+        return line, "dead_runner" if line[_PROBLEM] is None else "unreadable"
 
     def _refresh(self, database: sqlite3.Connection, stamps: dict[str, Stamp]) -> list[tuple[Any, ...]]:
         known: dict[str, str] = dict(database.execute("SELECT path, stamp FROM attempts"))
@@ -273,7 +282,7 @@ class Index:
 
     def _line(self, path: str) -> tuple[Any, ...]:
         row = row_of(AttemptFolder(self.runs / path), path)
-        return tuple(getattr(row, name) for name in _COLUMNS)
+        return tuple(_storable(getattr(row, name)) for name in _COLUMNS)
 
     def _cached(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work on the index; on a new one when it is broken; in memory when the folder does not allow it."""
@@ -311,16 +320,14 @@ def row_of(folder: AttemptFolder, path: str | None = None) -> Row:
         suite,
         paper,
         agent,
-        repeat=int(number) if number.isdigit() else 0,
-        again=int(again) if again.isdigit() else 1,
+        repeat=int(number) if _COUNT.fullmatch(number) else 0,
+        again=int(again) if _COUNT.fullmatch(again) else 1,
     )
     try:
         if (folder.path / IMPORTED).exists() and not folder.stream.exists():
             return _with_verdict(_imported(place, read_imported(folder)), folder)
-        first = first_event(folder.stream)
-        row = _with_spec(replace(place, started=first.time), first.data["spec"])
-        row = _with_end(row, folder)
-    except (RecordError, OSError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        row = _with_end(_with_begin(place, folder), folder)
+    except UNREADABLE as problem:
         text = str(problem) if isinstance(problem, RecordError) else f"{type(problem).__name__}: {problem}"
         return replace(place, problem=text)  # and no verdict: nobody can check what it rests on
     return _with_verdict(row, folder)
@@ -334,10 +341,11 @@ def read_imported(folder: AttemptFolder) -> dict[str, Any]:
     """
     path = folder.path / IMPORTED
     try:
+        check_is_file(path)
         document = json.loads(path.read_text("utf-8"))
         if isinstance(document, dict) and isinstance(document.get("row"), dict):
             return document
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise RecordError(f"{path}: cannot be read ({problem}); import it again") from problem
     raise RecordError(f"{path}: holds no row; import it again")
 
@@ -346,13 +354,39 @@ def read_verdict(folder: AttemptFolder) -> dict[str, Any] | None:
     """Return the newest verdict of an attempt as JSON, None when it has none that can be read."""
     found: list[tuple[int, str, dict[str, Any]]] = []
     for path in folder.verdicts():
-        try:
-            verdict = json.loads(path.read_text("utf-8"))
-            if isinstance(verdict, dict):
-                found.append((path.stat().st_mtime_ns, path.name, verdict))
-        except (OSError, ValueError):
-            continue
+        with contextlib.suppress(RecordError, OSError):
+            found.append((path.stat().st_mtime_ns, path.name, read_verdict_file(path)))
     return max(found, key=lambda item: item[:2])[2] if found else None
+
+
+def read_verdict_file(path: Path) -> dict[str, Any]:
+    """Return a verdict as JSON, checked as far as a table needs it.
+
+    Raises:
+        RecordError: when it cannot be read, or is no verdict.
+    """
+    try:
+        check_is_file(path)
+        verdict = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise RecordError(f"{path}: cannot be read ({problem})") from problem
+    if not isinstance(verdict, dict) or not isinstance(verdict.get("outcome"), str):
+        raise RecordError(f"{path}: not a verdict")
+    for name in ("contributing", "flags"):
+        if not isinstance(verdict.get(name) or [], list):
+            raise RecordError(f"{path}: not a verdict ({name} is no list)")
+    return verdict
+
+
+def _with_begin(row: Row, folder: AttemptFolder) -> Row:
+    try:
+        first = first_event(folder.stream)
+    except RecordError:
+        last = last_event(folder.stream)
+        if last is None or last.seq or last.kind != "end":
+            raise
+        return replace(row, started=last.time)  # ended in the place of a runner that died before it began
+    return _with_spec(replace(row, started=first.time), first.data["spec"])
 
 
 def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
@@ -365,8 +399,8 @@ def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
         agent=str(spec["agent"]["name"]),
         model=_text(spec["agent"].get("model")),
         conditions=",".join(spec.get("conditions") or ()),
-        repeat=int(spec["repeat"]),
-        again=int(spec.get("again", 1)),
+        repeat=_count(spec["repeat"]),
+        again=_count(spec.get("again", 1)),
         id=str(spec["id"]),
         title=str(card["title"]),
         tier=str(spec["tier"]),
@@ -382,8 +416,11 @@ def _with_spec(row: Row, spec: dict[str, Any]) -> Row:
 
 def _imported(row: Row, document: dict[str, Any]) -> Row:
     given = {name: value for name, value in document["row"].items() if name in _IMPORTABLE}
-    if "repeat" in given:
-        given["repeat"] = int(given["repeat"])
+    for name, value in given.items():
+        if name in ("repeat", "again"):
+            given[name] = _count(value)
+        elif not (isinstance(value, str) or (value is None and name in _MAY_LACK)):
+            raise RecordError(f"{IMPORTED}: {name} is not a text ({value!r})")
     return replace(row, imported=True, **given)
 
 
@@ -487,6 +524,25 @@ def _row(line: tuple[Any, ...]) -> Row:
     for place in _FLAGS:
         values[place] = bool(values[place])
     return Row(*values)
+
+
+def _count(value: Any) -> int:
+    if not _COUNT.fullmatch(str(value)):
+        raise ValueError(f"{value!r} is no number of a repeat")
+    return int(value)
+
+
+def _says_its_end(line: tuple[Any, ...]) -> bool:
+    return line[_REASON] is not None or bool(line[_IMPORTED])
+
+
+def _storable(value: Any) -> Any:
+    """Return a value as SQLite takes it: text as UTF-8, and numbers as large as it holds them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
 
 
 def _text(value: Any) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ from reclaim_nb.record.payloads import PayloadStore, resolve
 
 BUFFER_BYTES = 256 * 1024
 """Read of a stream at once; its lines are often longer than a file's usual buffer."""
+MOST_LOOSE = 64
+"""Lines that are no events before the first event, or after the last, among which nobody looks further for one."""
 _LOOSE = "the line is not an event"
 _NOT_LOOSE = "it goes on over an unfinished line that is not there any more"
 
@@ -47,7 +51,7 @@ class StreamState:
     over: str | None = None
 
 
-def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]:
+def read_events(path: Path, state: StreamState | None = None, most_loose: int | None = None) -> Iterator[Event]:
     """Yield the events of a stream, checking sequence and chain on the way.
 
     Lines that are no events are what dying runners left. They are accepted at the very end, and inside only where the
@@ -56,6 +60,7 @@ def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]
     Args:
         path: the stream.
         state: kept up to date while reading, if given.
+        most_loose: how many lines that are no events are passed over, one after the other; default: any number.
 
     Raises:
         BrokenLink: at the first line that does not follow from the one before.
@@ -64,6 +69,7 @@ def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]
     state = state or StreamState()
     left = hashlib.sha256()
     try:
+        check_is_file(path)
         file = open(path, "rb", BUFFER_BYTES)  # noqa: SIM115 - the generator keeps it open between events
     except OSError as problem:
         raise RecordError(f"{path}: no stream to read ({problem.strerror})") from problem
@@ -76,6 +82,8 @@ def read_events(path: Path, state: StreamState | None = None) -> Iterator[Event]
                 state.loose = state.loose or number
                 left.update(line.rstrip(b"\n") + b"\n")
                 state.over = left.hexdigest()
+                if most_loose is not None and number - state.loose >= most_loose:
+                    return
                 continue
             if event.seq != state.events:
                 raise BrokenLink(path, number, f"event number {event.seq} stands where {state.events} is due")
@@ -113,7 +121,7 @@ def first_event(path: Path) -> Event:
     Raises:
         RecordError: when the file does not begin with one.
     """
-    event = next(read_events(path), None)
+    event = next(read_events(path, most_loose=MOST_LOOSE), None)
     if event is None or event.kind != "attempt":
         raise RecordError(f"{path}: does not begin with an attempt")
     return event
@@ -122,15 +130,27 @@ def first_event(path: Path) -> Event:
 def last_event(path: Path, tail_bytes: int = 262144) -> Event | None:
     """Return the last whole event of a stream from its end alone; its link to the line before is not checked."""
     try:
+        check_is_file(path)
         size = path.stat().st_size
         with open(path, "rb") as file:
             file.seek(max(0, size - tail_bytes))
-            lines = file.read().split(b"\n")
-    except OSError:
+            lines = file.read().rsplit(b"\n", MOST_LOOSE)
+    except (OSError, RecordError):
         return None
     for line in reversed(lines):
         try:
             return decode(line)
         except ValueError:
             continue
-    return last_event(path, tail_bytes * 16) if tail_bytes < size else None
+    return last_event(path, tail_bytes * 16) if tail_bytes < size and len(lines) <= MOST_LOOSE else None
+
+
+def check_is_file(path: Path) -> None:
+    """Pass when a path is a file, or not there: to open anything else, such as a pipe, may wait for ever.
+
+    Raises:
+        RecordError: when it is something else.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise RecordError(f"{path}: not a file")

@@ -15,7 +15,6 @@ Stamp = tuple[str, str]
 """Of the record and of the verdicts apart, so that a new verdict does not have a long stream read again."""
 
 _RECORDS = ("stream.jsonl", IMPORTED)
-_GONE = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 def read_stamps(runs: Path) -> Iterator[tuple[str, Stamp]]:
@@ -23,7 +22,8 @@ def read_stamps(runs: Path) -> Iterator[tuple[str, Stamp]]:
     level = [(entry.path, entry.name) for entry in _folders(str(runs))]
     for _ in range(LEVELS - 1):
         level = [(entry.path, f"{name}/{entry.name}") for path, name in level for entry in _folders(path)]
-    for path, name in level:
+    for path, raw in level:
+        name = raw.encode("utf-8", "backslashreplace").decode()
         records, verdicts = [], []
         for file in _files(path):
             if file in _RECORDS:
@@ -39,6 +39,8 @@ def _mark(path: str, file: str) -> list[str]:
         facts = os.stat(f"{path}/{file}")
     except FileNotFoundError:
         return []
+    except OSError:
+        return [f"{file} ?"]  # whoever reads it says why it cannot be
     return [f"{file} {facts.st_size} {facts.st_mtime_ns}"]
 
 
@@ -46,13 +48,20 @@ def _folders(path: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(path) as entries:
             found = list(entries)
-    except _GONE:
+    except OSError:
         return []
-    return [entry for entry in found if not entry.name.startswith(".") and entry.is_dir()]
+    return [entry for entry in found if not entry.name.startswith(".") and _is_folder(entry)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _files(path: str) -> list[str]:
     try:
         return os.listdir(path)
-    except _GONE:
+    except OSError:
         return []
