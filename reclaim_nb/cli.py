@@ -94,12 +94,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     from reclaim_nb.errors import ReclaimError, Stopped
+    from reclaim_nb.extras import advice
 
     try:
         code = _invoke(arguments)
         sys.stdout.flush()
     except ReclaimError as problem:
         return _say("stopped" if isinstance(problem, Stopped) else "error", str(problem), exits.of_error(problem))
+    except ImportError as problem:
+        if (told := advice(problem)) is None:
+            raise
+        return _say("error", told, exits.ERROR)
     except OSError as problem:
         return _say("error", os_error_text(problem), exits.ERROR)
     return code

@@ -72,7 +72,7 @@ class CommandAgent:
 
     def __init__(self, adapter: Adapter, options: CommandOptions) -> None:
         if importlib.util.find_spec("mcp") is None:
-            raise AttemptError(f"the agent {adapter.name} needs `pip install reclaim-nb[agents]`")
+            raise AttemptError(f"the agent {adapter.name} needs `pip install 'reclaim-nb[agents]'`")
         self._adapter, self._options = adapter, options
         program = options.program or adapter.program
         found = shutil.which(program)

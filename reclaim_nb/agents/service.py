@@ -16,6 +16,7 @@ from reclaim_nb.agents.prices import price
 from reclaim_nb.agents.tools import TOOLS
 from reclaim_nb.attempts.model_usage import ModelUsage
 from reclaim_nb.errors import AttemptError
+from reclaim_nb.extras import advice
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -165,7 +166,7 @@ def make_service(model: str | None, options: dict[str, Any]) -> Service:
     try:
         import pydantic_ai  # noqa: F401
     except ImportError as problem:
-        raise AttemptError(f"a model needs `pip install reclaim-nb[agents]` ({problem})") from problem
+        raise AttemptError(advice(problem) or f"pydantic-ai cannot be imported: {problem}") from problem
     from pydantic_ai.exceptions import UserError
 
     try:
