@@ -155,7 +155,8 @@ def make_service(model: str | None, options: dict[str, Any]) -> Service:
         AttemptError: when the model is unknown, an option is wrong, or the key is missing.
     """
     if not model or ":" not in model:
-        raise AttemptError(f"--model {model or ''}: name it as provider:model, such as openai:gpt-5 or vllm:qwen3-8b")
+        given = f"--model {model}" if model else "no model"
+        raise AttemptError(f"{given}: name one with --model PROVIDER:MODEL, such as openai:gpt-5 or vllm:qwen3-8b")
     try:
         checked = ServiceOptions.model_validate(options)
     except ValidationError as problem:

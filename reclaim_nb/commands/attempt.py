@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
@@ -110,6 +111,7 @@ def run(
 
     The same as `papermill templates/attempt.ipynb out.ipynb --engine reclaim -p paper PAPER`, with a live view.
     """
+    _refuse_a_person(agent, paper)
     folder = running.make_attempt(
         {
             "paper": paper,
@@ -171,6 +173,19 @@ def parse_options(given: list[str]) -> dict[str, Any]:
         except ValueError:
             options[name] = value
     return options
+
+
+def _refuse_a_person(agent: str, paper: str) -> None:
+    """Refuse to wait for a person whom nobody told where to work; `reclaim attempt open` tells."""
+    if agent != "human":
+        return
+    from reclaim_nb.agents.human import NOTICE
+
+    if NOTICE not in os.environ:
+        raise AttemptError(
+            f"a person works in a notebook: `reclaim attempt open {paper}` begins one, says where it is, and takes the "
+            "options of `reclaim run`"
+        )
 
 
 def _finish(folder: Any, no_grade: bool, as_json: bool) -> None:
