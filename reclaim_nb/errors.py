@@ -36,6 +36,10 @@ class AttemptError(ReclaimError):
     """An attempt cannot be started, resumed or graded as asked."""
 
 
+class WrongOption(AttemptError):
+    """An option is not one that the agent or model has, or its value is none it can take."""
+
+
 class Stopped(AttemptError):
     """What was asked for was stopped before it was done, by a person or a signal."""
 

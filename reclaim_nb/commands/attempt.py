@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, running, screen
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, WrongOption
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Runs = Annotated[Path, typer.Option(help="Folder of all attempts.")]
@@ -161,13 +161,13 @@ def parse_options(given: list[str]) -> dict[str, Any]:
     """Return agent options from ``NAME=VALUE``: numbers, true, false, null and JSON as such, all else as text.
 
     Raises:
-        AttemptError: when one has no ``=``.
+        WrongOption: when one has no ``=``.
     """
     options: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise AttemptError(f"--option {text}: expected NAME=VALUE")
+            raise WrongOption(f"--option {text}: expected NAME=VALUE")
         try:
             options[name] = json.loads(value)
         except ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reclaim_nb.errors import ReclaimError, Stopped, UnsoundRecord
+from reclaim_nb.errors import ReclaimError, Stopped, UnsoundRecord, WrongOption
 
 DONE = 0
 ERROR = 1
@@ -33,6 +33,8 @@ def of_error(problem: ReclaimError) -> int:
 
     if isinstance(problem, Stopped):
         return CANCELLED
+    if isinstance(problem, WrongOption):
+        return USAGE
     return UNSOUND if isinstance(problem, UnsoundRecord | BrokenLink) else ERROR
 
 

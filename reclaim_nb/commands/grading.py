@@ -22,7 +22,16 @@ ModelOption = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="Option of the model, such as base_url; may be repeated."),
 ]
-Votes = Annotated[int, typer.Option(min=1, help="How often the model is asked; an odd number.")]
+
+
+def odd(votes: int) -> int:
+    """Return a number of votes that has a majority."""
+    if votes % 2 == 0:
+        raise typer.BadParameter(f"{votes} is not an odd number")
+    return votes
+
+
+Votes = Annotated[int, typer.Option(min=1, callback=odd, help="How often the model is asked; an odd number.")]
 
 
 def grade(
