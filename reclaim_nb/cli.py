@@ -5,7 +5,6 @@ Here commands only get their names; each imports what it needs when it runs, so 
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -27,7 +26,9 @@ from reclaim_nb.commands import (
     papers,
     rebuild,
     record,
+    streams,
 )
+from reclaim_nb.errors import os_error_text
 
 app = typer.Typer(
     name="reclaim",
@@ -84,24 +85,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: words after ``reclaim``; default: the process's own.
     """
-    from reclaim_nb.errors import ReclaimError, Stopped
     from reclaim_nb.quick import spare_the_grammar
 
     spare_the_grammar()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # a replaced stream may have no such method
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    with streams.lasting():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from reclaim_nb.errors import ReclaimError, Stopped
+    from reclaim_nb.extras import advice
+
+    try:
+        code = _invoke(arguments)
+        sys.stdout.flush()
+    except ReclaimError as problem:
+        return _say("stopped" if isinstance(problem, Stopped) else "error", str(problem), exits.of_error(problem))
+    except ImportError as problem:
+        if (told := advice(problem)) is None:
+            raise
+        return _say("error", told, exits.ERROR)
+    except OSError as problem:
+        return _say("error", os_error_text(problem), exits.ERROR)
+    return code
+
+
+def _invoke(arguments: Sequence[str] | None) -> int:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="reclaim")
-    except Stopped as stopped:
-        print(f"stopped: {stopped}", file=sys.stderr)
-        return exits.CANCELLED
-    except ReclaimError as problem:
-        print(f"error: {problem}", file=sys.stderr)
-        return exits.ERROR
     except SystemExit as end:
+        if end.code == exits.INTERRUPTED:
+            return _say("stopped", "told to stop by a signal", exits.CANCELLED)
         return exits.from_typer(end.code)
     return exits.DONE
+
+
+def _say(word: str, text: str, code: int) -> int:
+    print(f"{word}: {text}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
+_CANNOT_WRITE = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
 
 class ReclaimError(Exception):
     """Base of every error a user can act on; its text is shown without a traceback."""
@@ -19,6 +24,10 @@ class RecordError(ReclaimError):
     """A stream, notebook or attempt folder is damaged or does not agree with itself."""
 
 
+class UnsoundRecord(RecordError):
+    """A record is not what was recorded: its chain does not hold, or its texts or its notebook were changed."""
+
+
 class KernelError(ReclaimError):
     """A kernel or its container could not be started, reached or controlled."""
 
@@ -27,9 +36,23 @@ class AttemptError(ReclaimError):
     """An attempt cannot be started, resumed or graded as asked."""
 
 
+class WrongOption(AttemptError):
+    """An option is not one that the agent or model has, or its value is none it can take."""
+
+
 class Stopped(AttemptError):
     """What was asked for was stopped before it was done, by a person or a signal."""
 
 
 class AttemptExists(AttemptError):
     """The attempt that is to be begun was begun before, by whomever."""
+
+
+def os_error_text(problem: OSError) -> str:
+    """Return in words what the machine refused, and where."""
+    why = problem.strerror or str(problem) or type(problem).__name__
+    why = why[:1].lower() + why[1:]
+    if problem.errno in _CANNOT_WRITE:
+        why = f"cannot be written: {why}"
+    place = problem.filename
+    return f"{os.fsdecode(place)}: {why}" if isinstance(place, str | bytes | os.PathLike) else why

@@ -22,7 +22,7 @@ from reclaim_nb.agents.secrets import Redactor
 from reclaim_nb.attempts.prompts import fill
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.attempts.tools import AttemptOver
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, WrongOption
 from reclaim_nb.papers.loading import LoadedCard
 
 TRANSCRIPT = "agent.transcript.jsonl"
@@ -72,7 +72,7 @@ class CommandAgent:
 
     def __init__(self, adapter: Adapter, options: CommandOptions) -> None:
         if importlib.util.find_spec("mcp") is None:
-            raise AttemptError(f"the agent {adapter.name} needs `pip install reclaim-nb[agents]`")
+            raise AttemptError(f"the agent {adapter.name} needs `pip install 'reclaim-nb[agents]'`")
         self._adapter, self._options = adapter, options
         program = options.program or adapter.program
         found = shutil.which(program)
@@ -320,7 +320,7 @@ def _agent(name: str, options: dict[str, Any]) -> CommandAgent:
     except ValidationError as problem:
         faults = "; ".join(f"{'.'.join(map(str, f['loc']))}: {f['msg']}" for f in problem.errors(include_input=False))
         names = ", ".join(CommandOptions.model_fields)
-        raise AttemptError(f"options of the agent {name}: {faults}; there are {names}") from None
+        raise WrongOption(f"options of the agent {name}: {faults}; there are {names}") from None
     if name == "command" and not checked.adapter:
         raise AttemptError("the agent command needs --option adapter=FILE, which tells how to drive it")
     return CommandAgent(load_adapter(checked.adapter or name), checked)

@@ -14,7 +14,7 @@ from reclaim_nb.agents.desk_client import KERNEL, NOTEBOOK
 from reclaim_nb.attempts.prompts import fill
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.data import data_folder
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import WrongOption
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.record.files import write_atomic
 
@@ -42,7 +42,7 @@ class Human:
             HumanOptions.model_validate(options)
         except ValidationError as problem:
             names = ", ".join(HumanOptions.model_fields)
-            raise AttemptError(f"options of the agent human: {problem.errors()[0]['msg']}; there are {names}") from None
+            raise WrongOption(f"options of the agent human: {problem.errors()[0]['msg']}; there are {names}") from None
 
     async def write(self, session: Session) -> None:
         """Take cells until the person submits or closes, or a limit is reached."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from reclaim_nb.attempts.session import Session
+from reclaim_nb.errors import WrongOption
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.papers.numbers import format_decimal
 
 
 class _Null:
     def __init__(self, options: dict[str, Any], card: LoadedCard) -> None:
+        if options:
+            raise WrongOption(f"the agent {type(self).__name__.lower()} has no options, so not {', '.join(options)}")
         target = card.card.target
         self._metric = target.metric
         self._words = (target.metric, *target.words)

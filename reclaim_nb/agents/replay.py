@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reclaim_nb.attempts.session import Session
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, WrongOption
 from reclaim_nb.papers.loading import LoadedCard
 
 ORIGIN = "replays"
@@ -32,7 +32,7 @@ class Replay:
     def __init__(self, options: dict[str, Any], card: LoadedCard) -> None:
         unknown = set(options) - {"notebook"}
         if unknown:
-            raise AttemptError(f"the agent replay has no option {', '.join(sorted(unknown))}; it has: notebook")
+            raise WrongOption(f"the agent replay has no option {', '.join(sorted(unknown))}; it has: notebook")
         path = Path(options["notebook"]) if options.get("notebook") else card.path.parent / "solution.ipynb"
         if not path.exists():
             raise AttemptError(f"{path}: no notebook to replay; name one with --option notebook=PATH")

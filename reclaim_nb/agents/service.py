@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from reclaim_nb.agents.prices import price
 from reclaim_nb.agents.tools import TOOLS
 from reclaim_nb.attempts.model_usage import ModelUsage
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, WrongOption
+from reclaim_nb.extras import advice
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -154,18 +155,19 @@ def make_service(model: str | None, options: dict[str, Any]) -> Service:
         AttemptError: when the model is unknown, an option is wrong, or the key is missing.
     """
     if not model or ":" not in model:
-        raise AttemptError(f"--model {model or ''}: name it as provider:model, such as openai:gpt-5 or vllm:qwen3-8b")
+        given = f"--model {model}" if model else "no model"
+        raise AttemptError(f"{given}: name one with --model provider:model, such as openai:gpt-5 or vllm:qwen3-8b")
     try:
         checked = ServiceOptions.model_validate(options)
     except ValidationError as problem:
         faults = "; ".join(f"{'.'.join(map(str, f['loc']))}: {f['msg']}" for f in problem.errors(include_input=False))
-        raise AttemptError(
+        raise WrongOption(
             f"options of the model: {faults}; there are {', '.join(ServiceOptions.model_fields)}"
         ) from None
     try:
         import pydantic_ai  # noqa: F401
     except ImportError as problem:
-        raise AttemptError(f"a model needs `pip install reclaim-nb[agents]` ({problem})") from problem
+        raise AttemptError(advice(problem) or f"pydantic-ai cannot be imported: {problem}") from problem
     from pydantic_ai.exceptions import UserError
 
     try:

@@ -16,6 +16,7 @@ from reclaim_nb.analysis.frames import load_runs
 from reclaim_nb.analysis.page import read_notebook, to_html
 from reclaim_nb.analysis.story import Story
 from reclaim_nb.data import data_folder
+from reclaim_nb.errors import AttemptError
 from reclaim_nb.kernels.box import box_root
 from reclaim_nb.record.files import write_atomic
 
@@ -50,11 +51,15 @@ def make_report(
 
     Raises:
         RecordError: when there is no such folder or batch.
+        AttemptError: when there is no attempt in it.
         papermill.PapermillExecutionError: when a cell of the report fails; the notebook shows where.
     """
     runs, out, names = Path(runs), Path(out), list(batches)
     # What is wrong with the question is better said here than inside a notebook.
-    Story(load_runs(runs, include_broken=include_broken, include_provisional=include_provisional), names)
+    loaded = load_runs(runs, include_broken=include_broken, include_provisional=include_provisional)
+    Story(loaded, names)
+    if loaded.attempts.empty and loaded.left_out.empty:
+        raise AttemptError(f"{runs}: no attempts here to report on; `reclaim run` and `reclaim batch run` make some")
     out.mkdir(parents=True, exist_ok=True)
     notebook = out / "report.ipynb"
     logging.getLogger("papermill").setLevel(logging.ERROR)

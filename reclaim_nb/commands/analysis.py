@@ -9,9 +9,6 @@ import typer
 
 from reclaim_nb.commands import screen
 from reclaim_nb.commands.attempt import AsJson, Runs
-from reclaim_nb.errors import AttemptError
-
-_EXTRA = "analysis"
 
 
 def report(
@@ -27,10 +24,8 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Report on attempts: a notebook, one HTML file in which nothing can run, tables and figures."""
-    try:
-        from reclaim_nb.analysis.report import make_report
-    except ModuleNotFoundError as missing:
-        raise without(missing) from missing
+    from reclaim_nb.analysis.report import make_report
+
     made = make_report(runs, out, batch or (), include_broken=include_broken, include_provisional=include_provisional)
     parts = {"page": made.page, "notebook": made.notebook, "tables": made.tables, "figures": made.figures}
     if as_json:
@@ -48,10 +43,8 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Export ended attempts as an RO-Crate: records, verdicts, and what a catalogue can read of them."""
-    try:
-        from reclaim_nb.analysis.crate import export_crate
-    except ModuleNotFoundError as missing:
-        raise without(missing) from missing
+    from reclaim_nb.analysis.crate import export_crate
+
     done = export_crate(runs, out, batch or (), workspaces=workspaces, license=license)
     if as_json:
         document = {"path": str(done.path), "attempts": done.attempts, "files": done.files}
@@ -71,10 +64,8 @@ def import_published(
     as_json: AsJson = False,
 ) -> None:
     """Import the published runs (repository mithils3/reclaim) into a runs folder. Doing it again changes nothing."""
-    try:
-        from reclaim_nb.analysis.importing import import_published as take_in
-    except ModuleNotFoundError as missing:
-        raise without(missing) from missing
+    from reclaim_nb.analysis.importing import import_published as take_in
+
     done = take_in(path, runs, batch=batch, bundles=bundles)
     if as_json:
         document = {"folder": str(done.folder), "written": done.written, "kept": done.kept, "bundles": done.bundles}
@@ -84,8 +75,3 @@ def import_published(
     told = f"{done.written} runs imported, {done.kept} were there already, {done.bundles} transcripts copied"
     console.print(f"{told}: {done.folder}", soft_wrap=True)
     console.print(f"`reclaim report {runs} --batch {batch}` reports on them.", soft_wrap=True)
-
-
-def without(missing: ModuleNotFoundError) -> AttemptError:
-    """Return the error that says how to get a missing package."""
-    return AttemptError(f"this needs {missing.name}, which is not installed: pip install 'reclaim-nb[{_EXTRA}]'")

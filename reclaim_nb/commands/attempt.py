@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, running, screen
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, WrongOption
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Runs = Annotated[Path, typer.Option(help="Folder of all attempts.")]
@@ -110,6 +111,7 @@ def run(
 
     The same as `papermill templates/attempt.ipynb out.ipynb --engine reclaim -p paper PAPER`, with a live view.
     """
+    _refuse_a_person(agent, paper)
     folder = running.make_attempt(
         {
             "paper": paper,
@@ -159,18 +161,31 @@ def parse_options(given: list[str]) -> dict[str, Any]:
     """Return agent options from ``NAME=VALUE``: numbers, true, false, null and JSON as such, all else as text.
 
     Raises:
-        AttemptError: when one has no ``=``.
+        WrongOption: when one has no ``=``.
     """
     options: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise AttemptError(f"--option {text}: expected NAME=VALUE")
+            raise WrongOption(f"--option {text}: expected NAME=VALUE")
         try:
             options[name] = json.loads(value)
         except ValueError:
             options[name] = value
     return options
+
+
+def _refuse_a_person(agent: str, paper: str) -> None:
+    """Refuse to wait for a person whom nobody told where to work; `reclaim attempt open` tells."""
+    if agent != "human":
+        return
+    from reclaim_nb.agents.human import NOTICE
+
+    if NOTICE not in os.environ:
+        raise AttemptError(
+            f"a person works in a notebook: `reclaim attempt open {paper}` begins one, says where it is, and takes the "
+            "options of `reclaim run`"
+        )
 
 
 def _finish(folder: Any, no_grade: bool, as_json: bool) -> None:

@@ -84,6 +84,8 @@ def _of_builtin(only: list[str], kernel: Any, keep: Path | None, grader: ModelGr
         names = ", ".join(scenario.id for scenario in scenarios)
         raise AttemptError(f"no built-in scenario {', '.join(sorted(unknown))}; there are: {names}")
     chosen = [scenario for scenario in scenarios if not only or scenario.id in only]
+    if any(scenario.judge is not None for scenario in chosen):
+        import pydantic_ai  # noqa: F401 - a scripted model grades these; better missing now than after the others
     if keep is not None:
         if keep.exists():
             raise AttemptError(f"{keep}: is there already; name a new folder")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from reclaim_nb import extras
 from reclaim_nb.errors import ReclaimError
 
 _DISK_GIB = 2.0
@@ -37,7 +38,7 @@ class Check:
 def examine() -> list[Check]:
     """Look at everything, and let nothing that is missing keep the rest from being looked at."""
     checks: list[Check] = []
-    for look in (_python, _packages, _kernels, _papers, _small, _boxes, _disk, _engine):
+    for look in (_python, _packages, _extras, _kernels, _papers, _small, _boxes, _disk, _engine):
         try:
             checks.extend(look())
         except (ReclaimError, OSError) as problem:
@@ -56,18 +57,19 @@ def _python() -> Iterator[Check]:
 
 
 def _packages() -> Iterator[Check]:
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import version
 
-    from reclaim_nb.attempts.spec import PACKAGES
+    needed, absent = extras.requirements()[""], extras.missing()
+    text = ", ".join(f"{name} {version(name)}" for name in sorted(needed - set(absent)))
+    text += f"; not {', '.join(absent)}" if absent else ""
+    yield Check("packages", not absent, True, text, "pip install --upgrade reclaim-nb" if absent else "")
 
-    found, missing = [], []
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            missing.append(name)
-    text = ", ".join(found) + (f"; not {', '.join(missing)}" if missing else "")
-    yield Check("packages", not missing, True, text, "pip install --upgrade reclaim-nb" if missing else "")
+
+def _extras() -> Iterator[Check]:
+    absent = [extra for extra in extras.PURPOSES if extras.missing(extra)]
+    told = "; ".join(f"{extra}: {extras.PURPOSES[extra]}" for extra in absent)
+    text = f"not {told}" if absent else f"all: {', '.join(extras.PURPOSES)}"
+    yield Check("extras", not absent, False, text, f"for all of it {extras.how_to_install(*absent)}" if absent else "")
 
 
 def _kernels() -> Iterator[Check]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reclaim_nb.errors import ReclaimError, Stopped, UnsoundRecord, WrongOption
+
 DONE = 0
 ERROR = 1
 USAGE = 2
@@ -9,7 +11,7 @@ INFRASTRUCTURE = 3
 CANCELLED = 4
 UNSOUND = 5
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
 """What typer exits with on Ctrl-C."""
 
 TEXT = (
@@ -25,6 +27,17 @@ def of_reason(reason: str | None) -> int:
     return INFRASTRUCTURE if reason in (None, "infrastructure_error") else DONE
 
 
+def of_error(problem: ReclaimError) -> int:
+    """Return the exit code of a command that ended with an error."""
+    from reclaim_nb.record.reader import BrokenLink
+
+    if isinstance(problem, Stopped):
+        return CANCELLED
+    if isinstance(problem, WrongOption):
+        return USAGE
+    return UNSOUND if isinstance(problem, UnsoundRecord | BrokenLink) else ERROR
+
+
 def worst(codes: list[int]) -> int:
     """Return the exit code of several attempts: cancelled before infrastructure before done."""
     return max(codes, default=DONE)
@@ -32,6 +45,4 @@ def worst(codes: list[int]) -> int:
 
 def from_typer(code: object) -> int:
     """Return our code for the one that typer exits with."""
-    if code == _INTERRUPTED:
-        return CANCELLED
     return code if isinstance(code, int) else DONE if code is None else ERROR

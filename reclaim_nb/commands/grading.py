@@ -10,7 +10,7 @@ import typer
 from reclaim_nb.commands import running, screen
 from reclaim_nb.commands.attempt import AsJson, KernelKind, parse_options
 from reclaim_nb.commands.record import AttemptPath
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, UnsoundRecord
 
 if TYPE_CHECKING:
     from reclaim_nb.grading.model import ModelGrader
@@ -22,7 +22,16 @@ ModelOption = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="Option of the model, such as base_url; may be repeated."),
 ]
-Votes = Annotated[int, typer.Option(min=1, help="How often the model is asked; an odd number.")]
+
+
+def odd(votes: int) -> int:
+    """Return a number of votes that has a majority."""
+    if votes % 2 == 0:
+        raise typer.BadParameter(f"{votes} is not an odd number")
+    return votes
+
+
+Votes = Annotated[int, typer.Option(min=1, callback=odd, help="How often the model is asked; an odd number.")]
 
 
 def grade(
@@ -76,9 +85,10 @@ def reexecute(
     folder = ended(path)
     where: Any = None if kernel is None else kernel.value
     what: Any = "notebook" if whole else "cell"
+    card = running.recorded_card(folder)
     with StopAsked() as stop:
         found = run_again(folder, what=what, kernel=where, change=not no_change, seed=seed, stop=stop)
-    write_verdict(folder, grade_with_reexecution(folder, running.recorded_card(folder), found))
+    write_verdict(folder, grade_with_reexecution(folder, card, found))
     rerun, _ = read_reexecution(found)
     if as_json:
         made = running.report(folder)
@@ -95,12 +105,16 @@ def ended(path: Path) -> AttemptFolder:
 
     Raises:
         AttemptError: when the attempt has not ended.
+        UnsoundRecord: when that cannot be read.
     """
     from reclaim_nb.record.folder import open_folder
     from reclaim_nb.record.index import row_of
 
     folder = open_folder(path)
-    if row_of(folder).reason is None:
+    row = row_of(folder)
+    if row.problem is not None:
+        raise UnsoundRecord(row.problem)
+    if row.reason is None:
         raise AttemptError(f"{folder.path}: the attempt has not ended; `reclaim resume` goes on with it")
     return folder
 

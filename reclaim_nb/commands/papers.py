@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reclaim_nb.commands import exits, screen
-from reclaim_nb.commands.analysis import without
 from reclaim_nb.commands.attempt import AsJson, KernelKind, Network
 from reclaim_nb.errors import CardError
 
@@ -98,13 +97,10 @@ def overview(
 
 
 def _draw_overview(suite: Suite, path: Path, dark: bool) -> None:
-    try:
-        from reclaim_nb.analysis.figures import figure as figure_of
-        from reclaim_nb.analysis.suites import suite_runs
+    from reclaim_nb.analysis.figures import figure as figure_of
+    from reclaim_nb.analysis.suites import suite_runs
 
-        draw = figure_of("overview")
-    except ModuleNotFoundError as missing:
-        raise without(missing) from missing
+    draw = figure_of("overview")
     drawn = draw(
         suite_runs(suite), theme="dark" if dark else "light", size="paper" if path.suffix == ".pdf" else "screen"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reclaim_nb.commands import exits, screen
+from reclaim_nb.errors import UnsoundRecord
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,14 +140,23 @@ def recorded_card(folder: AttemptFolder) -> LoadedCard:
 
     Raises:
         RecordError: when the record does not begin with an attempt.
+        UnsoundRecord: when the card in it is none.
     """
+    from pydantic import ValidationError
+
     from reclaim_nb.papers.card import PaperCard
     from reclaim_nb.papers.loading import CARD_FILE, LoadedCard
     from reclaim_nb.record.reader import first_event
 
     spec = first_event(folder.stream).data["spec"]
     path = Path(spec["suite"]) / spec["paper"] / CARD_FILE
-    return LoadedCard(PaperCard.model_validate(spec["card"]), path, spec["card_sha256"])
+    try:
+        card = PaperCard.model_validate(spec["card"])
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UnsoundRecord(f"{folder.stream}: the card in it is none: {place}: {first['msg']}") from problem
+    return LoadedCard(card, path, spec["card_sha256"])
 
 
 def report(folder: AttemptFolder) -> Report:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, UnsoundRecord
 from reclaim_nb.grading.candidates import digits_of
 from reclaim_nb.grading.collect import EvidenceBuilder
 from reclaim_nb.grading.evidence import Evidence
@@ -100,7 +100,7 @@ def examine(
     ):
         raise AttemptError(f"{folder.path}: not graded: {why}. Grade it beside the suite as it was published")
     if problems and edited == "refuse":
-        raise AttemptError(
+        raise UnsoundRecord(
             "the notebook is not the stream's own rendering, so nothing is graded; "
             "`reclaim verify-record` lists the cells, and the stream still holds what really ran: "
             + "; ".join(problems[:5])

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, UnsoundRecord
 from reclaim_nb.grading.verdict import grade
 from reclaim_nb.papers.card import Gold, PaperCard
 from reclaim_nb.papers.numbers import CONTEXT, decimals, format_decimal, quantise
@@ -30,7 +30,8 @@ def gold_of(folders: Sequence[AttemptFolder], card: PaperCard, notebook: Path) -
         notebook: the notebook that they replayed.
 
     Raises:
-        AttemptError: a replay did not get to its end, its record is not sound, or nothing was handed in.
+        AttemptError: a replay did not get to its end, or nothing was handed in.
+        UnsoundRecord: a replay's record is not sound.
     """
     runs = [_run(folder, card) for folder in folders]
     values, first = [value for value, _, _ in runs], runs[0]
@@ -67,7 +68,7 @@ def _run(folder: AttemptFolder, card: PaperCard) -> tuple[Decimal, dict[str, Any
             "attempt.submit(value)"
         )
     if problems := verify_record(folder).problems:
-        raise AttemptError(f"{folder.path}: the record is not sound: {problems[0]}")
+        raise UnsoundRecord(f"{folder.path}: the record is not sound: {problems[0]}")
     verdict = grade(folder, card)
     measured = None if verdict.value is None else Decimal(verdict.value)
     value = _value(measured, (last.data["submission"] or {}).get("value"))

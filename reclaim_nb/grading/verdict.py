@@ -165,7 +165,8 @@ def grade(
 
     Raises:
         RecordError: when the chain is broken or a payload is damaged.
-        AttemptError: when the attempt has not ended, the card is another one, or the notebook was changed.
+        UnsoundRecord: when the notebook was changed.
+        AttemptError: when the attempt has not ended, or the card is another one.
     """
     seen = examine(folder, card, edited=edited)
     return judge_evidence(seen.evidence, seen.card, seen.card_sha256, seen.notebook_sha256, list(seen.facts))

@@ -263,7 +263,7 @@ def find_paper(name: str) -> LoadedCard:
         return _with_manifest(path)
     names = [f"{f.name}/{_slug(p)}" for f in suite_folders() for p in card_files(f)]
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or [n for n in names if n.endswith(f"/{name}")]
-    hint = f"did you mean {' or '.join(close)}?" if close else "`reclaim papers list` shows every paper"
+    hint = f"did you mean {' or '.join(close)}?" if close else "`reclaim papers list` shows every paper."
     raise CardError(f"there is no paper '{name}'; {hint} Expected suite/slug, or the path of a paper folder")
 
 

@@ -1,4 +1,7 @@
-"""Doing the steps of a rebuild, paper by paper; what is done already with the same inputs is not done again."""
+"""Doing the steps of a rebuild, paper by paper; what is done already with the same inputs is not done again.
+
+Each step imports what it needs when it is done: none but ``draft`` needs a client of models.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reclaim_nb.errors import ReclaimError
 from reclaim_nb.papers.card import PaperCard
-from reclaim_nb.rebuild import gather
-from reclaim_nb.rebuild.ask import probe_paper
-from reclaim_nb.rebuild.choose import Entry, choose
-from reclaim_nb.rebuild.draft import draft
-from reclaim_nb.rebuild.extract import Reader
-from reclaim_nb.rebuild.finish import card_hash, drift, freeze
 from reclaim_nb.rebuild.folder import PAPER_STEPS, Folder, Later, RebuildError, Refused, Settings
 from reclaim_nb.rebuild.review import chosen, final
-from reclaim_nb.rebuild.selftest import problems, selftest
 from reclaim_nb.rebuild.services import Services, sha256_of
+
+if TYPE_CHECKING:
+    from reclaim_nb.rebuild.extract import Reader
 
 STEPS = ("collect", "match", "read", "probe", "draft", "select", "review", "selftest", "freeze", "drift")
 _NEEDS = {
@@ -108,6 +107,8 @@ def run_step(
     own = services or Services(folder)
     try:
         if step == "collect":
+            from reclaim_nb.rebuild import gather
+
             ids = gather.collect(folder, own, limit)
             return Done(step, made=len(ids), refused=_refused(folder, step, ids))
         if not folder.ids:
@@ -164,16 +165,24 @@ def _each(
 def _work(
     step: str, folder: Folder, services: Services, reader: Reader | None, given: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
+    from reclaim_nb.rebuild import gather
+
     if step == "match":
         return gather.match_paper(folder, services, given["collect"])
     if step == "read":
         return gather.read_paper(folder, services, given["collect"], given["match"])
     if step == "probe":
+        from reclaim_nb.rebuild.ask import probe_paper
+
         return probe_paper(folder, services, given["collect"], given["read"])
+    from reclaim_nb.rebuild.draft import draft
+
     return draft(folder, reader, given["collect"], given["match"], given["read"], given["probe"])
 
 
 def _select(folder: Folder) -> Done:
+    from reclaim_nb.rebuild.choose import Entry, choose
+
     settings = folder.settings
     entries, questions = [], {}
     for paper in folder.ids:
@@ -193,6 +202,9 @@ def _select(folder: Folder) -> Done:
 
 
 def _selftest(folder: Folder, limit: int | None, progress: Progress | None) -> Done:
+    from reclaim_nb.rebuild.finish import card_hash
+    from reclaim_nb.rebuild.selftest import problems, selftest
+
     done = Done("selftest")
     ids = chosen(folder)[:limit]
     for number, paper in enumerate(ids):
@@ -272,4 +284,4 @@ def overview(folder: Folder) -> dict[str, Any]:
     }
 
 
-__all__ = ["STEPS", "Done", "begin", "drift", "freeze", "overview", "run_step", "settle"]
+__all__ = ["STEPS", "Done", "begin", "overview", "run_step", "settle"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from cli_helpers import PAPER, Call, in_process
@@ -66,6 +67,8 @@ def test_version(reclaim: Call) -> None:
         ("status", "--no"),
         ("run", PAPER, "--kernel", "cloud"),
         ("run", PAPER, "--turns", "0"),
+        *(("grade", "nowhere", "--votes", wrong) for wrong in ("2", "0", "-1", "many")),
+        ("calibrate", "--builtin", "--votes", "4"),
         *(("run", PAPER, "--budget-hours", wrong) for wrong in ("much", "-1", "0", "nan", "inf", "")),
     ],
 )
@@ -78,9 +81,33 @@ def test_wrong_usage_is_2(reclaim: Call, words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("run", "small/iforest-brestw"), "did you mean small/iforest-breastw"),
         (("run", PAPER, "--option", "notebook"), "expected NAME=VALUE"),
+        (("run", PAPER, "--agent", "constant", "--option", "foo=1"), "the agent constant has no options, so not foo"),
+        (("run", PAPER, "--agent", "nothing", "--model", "a:b"), "the agent nothing has no options, so not model"),
+        (("run", PAPER, "--option", "foo=1"), "the agent replay has no option foo"),
+        (("run", PAPER, "--agent", "command", "--option", "foo=1"), "options of the agent command: foo"),
+        (("run", PAPER, "--agent", "model", "--model", "openai:x", "--option", "foo=1"), "options of the model: foo"),
+    ],
+)
+def test_an_option_that_an_agent_does_not_have_is_2(
+    reclaim: Call, words: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    ran = reclaim(*words, "--kernel", "local", "--runs", tmp_path / "runs")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[-1].startswith("error: ")
+    assert says in ran.err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("run", "small/iforest-brestw"), "did you mean small/iforest-breastw"),
         (("run", PAPER, "--kernel", "local", "--agent", "nobody"), "there is no agent 'nobody'"),
+        (("run", "xyzzy"), "`reclaim papers list` shows every paper. Expected suite/slug"),
+        (("run", PAPER, "--agent", "human"), f"`reclaim attempt open {PAPER}` begins one"),
+        (("run", PAPER, "--kernel", "local", "--agent", "model", "--model", ""), "no model: name one with --model"),
+        (("report", "."), "no attempts here"),
         (("resume", "nowhere"), "not an attempt folder"),
         (("grade", "nowhere"), "not an attempt folder"),
         (("verify-record", "nowhere"), "not an attempt folder"),

@@ -67,18 +67,18 @@ def test_a_model_that_does_not_answer_leaves_the_attempt_ungraded(reclaim: Call,
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "said"),
     [
-        (["--option", "base_url=x"], "--model PROVIDER:NAME"),
-        (["--model", "a:b", "--votes", "2"], "odd number"),
-        (["--model", "a:b", "--option", "nonsense"], "NAME=VALUE"),
+        (["--option", "base_url=x"], 1, "--model PROVIDER:NAME"),
+        (["--model", "a:b", "--votes", "2"], 2, "odd number"),
+        (["--model", "a:b", "--option", "nonsense"], 2, "NAME=VALUE"),
     ],
 )
-def test_what_cannot_be_asked_is_1_and_writes_nothing(
-    reclaim: Call, own: AttemptFolder, words: list[str], said: str
+def test_what_cannot_be_asked_is_said_and_writes_nothing(
+    reclaim: Call, own: AttemptFolder, words: list[str], code: int, said: str
 ) -> None:
     ran = reclaim("grade", own.path, *words)
-    assert ran.code == 1 and said in ran.err
+    assert ran.code == code and said in ran.err
     assert not list(own.path.glob("verdict.*")) and not list(own.path.glob("grading.*"))
 
 

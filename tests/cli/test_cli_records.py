@@ -85,6 +85,26 @@ def test_a_changed_cell_is_named_and_is_5(reclaim: Call, copied: Path) -> None:
     assert f"cell {cell['id']} differs from the stream in source" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("file", "was", "now"),
+    [
+        ("attempt.ipynb", "result = 0.99", "result = 0.12"),
+        ("stream.jsonl", "result = 0.99", "result = 0.12"),
+        ("stream.jsonl", "0.99", "0.12"),  # in the card too, which then claims a value outside its own criterion
+        ("stream.jsonl", '"kind":"attempt"', '"kind":"none"'),
+    ],
+)
+@pytest.mark.parametrize("command", ["grade", "reexecute"])
+def test_what_needs_a_sound_record_is_5_without_one(
+    reclaim: Call, copied: Path, file: str, was: str, now: str, command: str
+) -> None:
+    path = copied / file
+    path.write_text(path.read_text().replace(was, now))
+    ran = reclaim(command, copied)
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.startswith("error: ")
+
+
 def test_status_counts_what_is_not_graded_and_hides_nothing(reclaim: Call, runs: Path, copied: Path) -> None:
     second = copied.with_name("02")
     shutil.copytree(copied, second)

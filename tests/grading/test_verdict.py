@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.errors import AttemptError, RecordError, UnsoundRecord
 from reclaim_nb.grading import grade, judge_evidence, read_evidence, read_verdict, replay, write_verdict
 from reclaim_nb.grading.cause import CODES, TABLE, Situation, judge
 from reclaim_nb.grading.detectors import load_detectors
@@ -67,7 +67,7 @@ def test_a_broken_chain_is_refused(made: Made) -> None:
 
 def test_an_edited_notebook_is_refused(made: Made) -> None:
     _edit(made, "84.1", "84.3")
-    with pytest.raises(AttemptError, match="cell c01 differs from the stream in outputs"):
+    with pytest.raises(UnsoundRecord, match="cell c01 differs from the stream in outputs"):
         made.verdict()
 
 

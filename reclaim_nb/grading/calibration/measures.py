@@ -120,7 +120,7 @@ def share(part: int, whole: int) -> Share:
     try:
         from statsmodels.stats.proportion import proportion_confint
     except ImportError as problem:
-        raise ReclaimError(f"calibration needs `pip install reclaim-nb[calibration]` ({problem})") from problem
+        raise ReclaimError(f"calibration needs `pip install 'reclaim-nb[calibration]'` ({problem})") from problem
     low, high = proportion_confint(part, whole, alpha=0.05, method="wilson")
     return Share(part, whole, part / whole, float(low), float(high))
 
@@ -145,7 +145,7 @@ def alpha(ratings: Sequence[Sequence[str | None]]) -> float | None:
     try:
         import krippendorff
     except ImportError as problem:
-        raise ReclaimError(f"calibration needs `pip install reclaim-nb[calibration]` ({problem})") from problem
+        raise ReclaimError(f"calibration needs `pip install 'reclaim-nb[calibration]'` ({problem})") from problem
     codes = {kind: float(place) for place, kind in enumerate(kinds)}
     data = [[float("nan") if said is None else codes[said] for said in row] for row in ratings]
     return float(krippendorff.alpha(reliability_data=data, level_of_measurement="nominal"))
