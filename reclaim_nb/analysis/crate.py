@@ -20,7 +20,7 @@ from rocrate.rocrate import ROCrate
 
 from reclaim_nb import __version__
 from reclaim_nb.attempts.reasons import ENDINGS
-from reclaim_nb.errors import AttemptError, RecordError
+from reclaim_nb.errors import AttemptError, RecordError, UnsoundRecord
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.index import Index, Row
 from reclaim_nb.record.reader import first_event
@@ -126,7 +126,7 @@ def _wanted(index: Index, batches: list[str]) -> list[Row]:
 
 def _add(crate: ROCrate, folder: AttemptFolder, row: Row, workspaces: bool) -> int:
     if not row.imported and (problems := verify_record(folder).problems):
-        raise RecordError(f"{folder.path}: its record is not sound, so it is not shared as one: {problems[0]}")
+        raise UnsoundRecord(f"{folder.path}: its record is not sound, so it is not shared as one: {problems[0]}")
     names = [name for name in sorted(_files(folder)) if workspaces or name != folder.workspace_archive.name]
     parts = {name: _file(crate, folder.path / name, f"{row.path}/{name}") for name in names}
     whole = crate.add_dataset(dest_path=f"{row.path}/", properties={"name": f"attempt {row.path}"})

@@ -29,13 +29,11 @@ def of_reason(reason: str | None) -> int:
 
 def of_error(problem: ReclaimError) -> int:
     """Return the exit code of a command that ended with an error."""
-    from reclaim_nb.record.reader import BrokenLink
-
     if isinstance(problem, Stopped):
         return CANCELLED
     if isinstance(problem, WrongOption):
         return USAGE
-    return UNSOUND if isinstance(problem, UnsoundRecord | BrokenLink) else ERROR
+    return UNSOUND if isinstance(problem, UnsoundRecord) else ERROR
 
 
 def worst(codes: list[int]) -> int:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.errors import RecordError
+from reclaim_nb.errors import RecordError, UnsoundRecord
 
 INLINE_CHARS = 16 * 1024
 """Texts up to this long stand in the line itself."""
@@ -120,13 +120,13 @@ class PayloadStore:
         """Return the text that a ``$payload`` or ``$cut`` stands for (of a cut, what was kept).
 
         Raises:
-            RecordError: when the bytes are missing or are not the ones that were recorded.
+            UnsoundRecord: when the bytes are missing or are not the ones that were recorded.
         """
         try:
             payload = reference["$payload"] if "$payload" in reference else reference["$cut"]["kept"]
             offset, length, sha256 = int(payload["offset"]), int(payload["length"]), str(payload["sha256"])
         except (KeyError, TypeError, ValueError):
-            raise RecordError(f"{self.path}: {str(reference)[:200]} names no bytes of this file") from None
+            raise UnsoundRecord(f"{self.path}: {str(reference)[:200]} names no bytes of this file") from None
         if self._last is not None and self._last[0] == offset:
             return self._last[1]
         try:
@@ -134,9 +134,9 @@ class PayloadStore:
                 file.seek(offset)
                 raw = zlib.decompress(file.read(length))
         except (OSError, ValueError, zlib.error) as problem:
-            raise RecordError(f"{self.path}: bytes at {offset} cannot be read back ({problem})") from problem
+            raise UnsoundRecord(f"{self.path}: bytes at {offset} cannot be read back ({problem})") from problem
         if hashlib.sha256(raw).hexdigest() != sha256:
-            raise RecordError(f"{self.path}: bytes at {offset} are not the ones that were recorded")
+            raise UnsoundRecord(f"{self.path}: bytes at {offset} are not the ones that were recorded")
         return raw.decode("utf-8", "surrogatepass")
 
     def _append(self, text: str, raw: bytes) -> dict[str, Any]:

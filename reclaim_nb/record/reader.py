@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.errors import RecordError
+from reclaim_nb.errors import RecordError, UnsoundRecord
 from reclaim_nb.record.events import GENESIS, Event, decode
 from reclaim_nb.record.payloads import PayloadStore, resolve
 
@@ -22,7 +22,7 @@ _LOOSE = "the line is not an event"
 _NOT_LOOSE = "it goes on over an unfinished line that is not there any more"
 
 
-class BrokenLink(RecordError):
+class BrokenLink(UnsoundRecord):
     """The chain does not hold at one line."""
 
     def __init__(self, path: Path, line: int, reason: str) -> None:
