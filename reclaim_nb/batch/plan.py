@@ -10,12 +10,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reclaim_nb.attempts.prepare import Request, agent_label, suite_name
-from reclaim_nb.errors import AttemptError
-from reclaim_nb.papers.loading import LoadedCard
+from reclaim_nb.errors import AttemptError, CardError
+from reclaim_nb.near import near
+from reclaim_nb.papers.loading import LoadedCard, read_yaml, what_is_wrong
 from reclaim_nb.papers.suite import find_paper, find_suite
 from reclaim_nb.record.folder import AttemptFolder, repeat_name, safe_name
 
@@ -65,8 +65,11 @@ class Plan(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _names(cls, raw: Any) -> Any:
-        if isinstance(raw, dict) and isinstance(raw.get("agents"), Sequence):
-            raw = {**raw, "agents": [{"name": a} if isinstance(a, str) else a for a in raw["agents"]]}
+        agents = raw.get("agents") if isinstance(raw, dict) else None
+        if isinstance(agents, str):
+            agents = [agents]
+        if isinstance(agents, Sequence):
+            raw = {**raw, "agents": [{"name": a} if isinstance(a, str) else a for a in agents]}
         return raw
 
     @model_validator(mode="after")
@@ -74,8 +77,9 @@ class Plan(BaseModel):
         if self.suite is None and not self.papers:
             raise ValueError("name a suite or papers")
         known = {field.name for field in dataclasses.fields(Request)} - set(PLANNED_BY_PLAN)
-        if unknown := set(self.settings) - known:
-            raise ValueError(f"settings has no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        if unknown := sorted(set(self.settings) - known):
+            names = ", ".join(f"{name}{near(name, known)}" for name in unknown)
+            raise ValueError(f"settings has no {names}; there are {', '.join(sorted(known))}")
         return self
 
 
@@ -140,9 +144,9 @@ def load_plan(path: Path) -> Plan:
         AttemptError: when it is not a plan, naming the field.
     """
     try:
-        raw = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError) as problem:
-        raise AttemptError(f"{path}: cannot be read as YAML: {problem}") from problem
+        raw = read_yaml(path, digits=False)
+    except CardError as problem:
+        raise AttemptError(str(problem)) from None
     return make_plan(raw, str(path))
 
 
@@ -155,9 +159,7 @@ def make_plan(raw: Any, source: str = "plan") -> Plan:
     try:
         return Plan.model_validate(raw)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the plan"
-        raise AttemptError(f"{source}: {where}: {first['msg']}") from problem
+        raise AttemptError(f"{source}: {what_is_wrong(problem, Plan)}") from None
 
 
 def declare(plan: Plan, runs: Path | str) -> list[Declared]:
