@@ -220,17 +220,19 @@ def what_is_wrong(error: ValidationError, model: type[BaseModel]) -> str:
     line = f"field '{_field(first)}': {_expectation(first, model)}"
     # What a part makes of its whole is no fault of its own.
     apart = [d for d in details[1:] if d["loc"] != first["loc"][: len(d["loc"])]]
-    others = sorted({f"'{_field(d)}'" for d in apart})
+    others = sorted({f"'{_field(d)}'" for d in apart} - {f"'{_field(first)}'"})
     if others:
         line += f" (also wrong: {', '.join(others[:5])}{' ...' if len(others) > 5 else ''})"
     return line
 
 
 _RULES = {"within", "at_least", "at_most", "beats", "between"}
+_KINDS = {"str", "float"}
+"""What pydantic adds to the place of a value that may be of several kinds."""
 
 
 def _field(detail: ErrorDetails) -> str:
-    location = [part for part in detail["loc"] if part not in _RULES]
+    location = [part for part in detail["loc"] if part not in _RULES | _KINDS]
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.lstrip(".") or "(whole file)"
 
