@@ -142,6 +142,7 @@ class _Pool:
                 for connection in wait(list(self._at_work), timeout=0.5):
                     if isinstance(connection, Connection):
                         self._end(connection)
+        self._look_again = 0.0
         self._tell()
 
     def _next(self, waiting: deque[Declared]) -> Declared | None:
