@@ -19,6 +19,7 @@ from reclaim_nb.analysis.published import (
     reason_of,
 )
 from reclaim_nb.analysis.release import Paper, Release, Run, read_release
+from reclaim_nb.attempts.prepare import check_batch_name
 from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.grading.cause import CODES
 from reclaim_nb.record.folder import AttemptFolder, safe_name, write_json
@@ -58,10 +59,13 @@ def import_published(
         bundles: copy each run's transcript, from which the frame of cells is read.
 
     Raises:
-        RecordError: when the release cannot be read.
-        AttemptError: when the batch exists and was not imported from the same file.
+        RecordError: when the release cannot be read, or has no runs.
+        AttemptError: when the batch exists and was not imported from a file of the same content.
     """
+    check_batch_name(batch)
     release = read_release(path)
+    if not release.runs:
+        raise RecordError(f"{path}: no runs in it, so there is nothing to import")
     folder = Path(runs) / safe_name(batch)
     _claim(folder, release)
     papers = {paper.arxiv_id: paper for paper in release.papers}
@@ -90,7 +94,8 @@ def _claim(folder: Path, release: Release) -> None:
     if file.exists():
         before = json.loads(file.read_text("utf-8"))["source"]
         if before["sha256"] != release.source["sha256"]:
-            raise AttemptError(f"{folder}: imported from another {before['file']} before; choose another --batch")
+            was, now = (f"{one['file']} (sha256 {one['sha256'][:12]})" for one in (before, release.source))
+            raise AttemptError(f"{folder}: holds the import of {was}, and this is {now}; choose another --batch")
     elif (folder / "plan.json").exists() or any(folder.glob("*/*/*/*/stream.jsonl")):
         raise AttemptError(f"{folder}: holds attempts that were made here; choose another --batch")
 

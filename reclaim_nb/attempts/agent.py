@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 from reclaim_nb.attempts.session import Session
 from reclaim_nb.attempts.spec import AgentSpec
 from reclaim_nb.errors import AttemptError
+from reclaim_nb.near import near
 from reclaim_nb.papers.loading import LoadedCard
 from reclaim_nb.plugins import registered
 
@@ -65,4 +66,4 @@ def find_agent(name: str) -> AgentFactory:
     for entry in registered(GROUP):
         if entry.name == name:
             return cast(AgentFactory, entry.load())
-    raise AttemptError(f"there is no agent {name!r}; there are {', '.join(agent_names())}")
+    raise AttemptError(f"there is no agent {name!r}{near(name, agent_names())}; there are {', '.join(agent_names())}")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.papers.card import PaperCard
+from reclaim_nb.papers.loading import what_is_wrong
 
 
 class Limits(BaseModel):
@@ -55,5 +56,4 @@ def limits_for(card: PaperCard, **given: object) -> Limits:
     try:
         return Limits.model_validate(defaults | {name: value for name, value in given.items() if value is not None})
     except ValidationError as problem:
-        first = problem.errors()[0]
-        raise AttemptError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r}") from problem
+        raise AttemptError(f"limits: {what_is_wrong(problem, Limits)}") from problem

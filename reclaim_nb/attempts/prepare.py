@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from reclaim_nb.attempts.agent import Agent, make_agent
 from reclaim_nb.attempts.conditions import check_conditions, without_effect
 from reclaim_nb.attempts.devices import factor_of
-from reclaim_nb.attempts.limits import limits_for
+from reclaim_nb.attempts.limits import Limits, limits_for
 from reclaim_nb.attempts.prompts import render_prompts
 from reclaim_nb.attempts.spec import AgentSpec, AttemptSpec, KernelFacts, package_versions
 from reclaim_nb.data import data_folder
@@ -82,12 +84,12 @@ class Request:
     cell_seconds: float | None = None
     network: Policy = "none"
     allow: tuple[str, ...] = ()
-    memory_mib: int = 4096
-    cpus: float = 0.0
+    memory_mib: Annotated[int, Field(ge=64)] = 4096
+    cpus: Annotated[float, Field(ge=0)] = 0.0
     image: str = ""
     gpus: str = ""
     device_factor: str | float | None = None
-    abandon_seconds: float = 600.0
+    abandon_seconds: Annotated[float, Field(gt=0)] = 600.0
     conditions: tuple[str, ...] = ()
     workspace: WorkspacePolicy = "keep"
     workspace_mib: int | None = None
@@ -117,21 +119,13 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         AttemptError: when something asked for does not exist.
         KernelError: when a container is asked for and there is no engine or image.
     """
+    check_batch_name(request.batch)
     conditions = check_conditions(request.conditions)
     loaded = find_paper(request.paper)
     card = loaded.card
     view = agent_view(card)
     kernel = kernel_facts(request, card.device, card)
-    limits = limits_for(
-        card,
-        budget_hours=_decimal(request.budget_hours, "budget_hours"),
-        wall_clock_seconds=request.wall_clock_seconds,
-        turns=request.turns,
-        tokens=request.tokens,
-        usd=_decimal(request.usd, "usd"),
-        cell_seconds=request.cell_seconds,
-        workspace_mib=request.workspace_mib,
-    )
+    limits = limits_of(request, card)
     agent_spec = AgentSpec(name=request.agent, model=request.model, options=request.options)
     agent = make_agent(agent_spec, loaded)
     release, intake = release_facts(loaded)
@@ -168,6 +162,35 @@ def prepare(request: Request, template: dict[str, Any] | None = None) -> Prepare
         cell = {"cell": f"{NOTE_TAG}-{number}", "cell_type": "markdown", "source": f"**Note.** {text}."}
         cells.append({**cell, "metadata": {"tags": [NOTE_TAG]}})
     return Prepared(folder, spec, loaded, agent, cells)
+
+
+def check_batch_name(name: str) -> None:
+    """Refuse a name of a batch that is a path, or of which nothing is left as the name of its folder.
+
+    Raises:
+        AttemptError: saying what a name is made of.
+    """
+    path = "/" in name or "\\" in name
+    if path or not any(sign.isascii() and (sign.isalnum() or sign == "_") for sign in name):
+        raise AttemptError(f"a batch cannot be called {name!r}: its name is that of a folder, of letters and digits")
+
+
+def limits_of(request: Request, card: PaperCard) -> Limits:
+    """Return a card's limits with what is asked for instead.
+
+    Raises:
+        AttemptError: when a limit is impossible, naming it.
+    """
+    return limits_for(
+        card,
+        budget_hours=_decimal(request.budget_hours, "budget_hours"),
+        wall_clock_seconds=request.wall_clock_seconds,
+        turns=request.turns,
+        tokens=request.tokens,
+        usd=_decimal(request.usd, "usd"),
+        cell_seconds=request.cell_seconds,
+        workspace_mib=request.workspace_mib,
+    )
 
 
 def kernel_facts(request: Request, device: Device = "cpu", card: PaperCard | None = None) -> KernelFacts:

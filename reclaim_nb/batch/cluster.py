@@ -8,10 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, CardError
+from reclaim_nb.papers.loading import read_yaml, validate
 
 CLASSES: dict[str, tuple[str, str, str]] = {
     "local": ("distributed", "LocalCluster", "reclaim-nb[dask]"),
@@ -48,12 +48,9 @@ def load_cluster(path: Path) -> ClusterConfig:
         AttemptError: when it is none, naming the field.
     """
     try:
-        return ClusterConfig.model_validate(yaml.safe_load(path.read_text("utf-8")))
-    except (OSError, yaml.YAMLError) as problem:
-        raise AttemptError(f"{path}: cannot be read as YAML: {problem}") from problem
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        raise AttemptError(f"{path}: {'.'.join(map(str, first['loc'])) or 'file'}: {first['msg']}") from problem
+        return validate(ClusterConfig, read_yaml(path, digits=False), path)
+    except CardError as problem:
+        raise AttemptError(str(problem)) from None
 
 
 @contextmanager

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from reclaim_nb.batch.plan import Declared, Plan, declare
+from reclaim_nb.batch.check import declare_checked
+from reclaim_nb.batch.plan import Declared, Plan
 from reclaim_nb.batch.pool import batch_folder, keep_plan, only_pool
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.settle import look, needs_verdict, not_begun
@@ -58,12 +59,14 @@ def run_on_dask(
         watcher: told whenever something has changed.
 
     Raises:
-        AttemptError: when another pool is at work on the batch, or the plan differs from the one it was begun with.
+        AttemptError: when another pool is at work on the batch, the plan differs from the one it was begun with, or
+            nothing could be begun by it; the machines of the cluster are not asked.
+        CardError: when a paper is not found.
     """
     from distributed import as_completed
 
     runs = Path(runs).resolve()
-    declared = declare(plan, runs)
+    declared = declare_checked(plan, runs, here=False)
     keep_plan(plan, runs)
     progress = Progress.of(declared)
     with only_pool(batch_folder(plan, runs)):

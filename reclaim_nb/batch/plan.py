@@ -10,13 +10,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reclaim_nb.attempts.prepare import Request, agent_label, suite_name
-from reclaim_nb.errors import AttemptError
-from reclaim_nb.papers.loading import LoadedCard
-from reclaim_nb.papers.suite import find_paper, find_suite
+from reclaim_nb.attempts.prepare import Request, agent_label, limits_of, suite_name
+from reclaim_nb.errors import AttemptError, CardError
+from reclaim_nb.near import near
+from reclaim_nb.papers.card import Device
+from reclaim_nb.papers.loading import LoadedCard, read_yaml, what_is_wrong
+from reclaim_nb.papers.suite import find_paper, find_suite, suite_folders
 from reclaim_nb.record.folder import AttemptFolder, repeat_name, safe_name
 
 PLANNED_BY_PLAN = ("paper", "agent", "model", "options", "conditions", "batch", "runs", "repeat", "again")
@@ -65,8 +66,11 @@ class Plan(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _names(cls, raw: Any) -> Any:
-        if isinstance(raw, dict) and isinstance(raw.get("agents"), Sequence):
-            raw = {**raw, "agents": [{"name": a} if isinstance(a, str) else a for a in raw["agents"]]}
+        agents = raw.get("agents") if isinstance(raw, dict) else None
+        if isinstance(agents, str):
+            agents = [agents]
+        if isinstance(agents, Sequence):
+            raw = {**raw, "agents": [{"name": a} if isinstance(a, str) else a for a in agents]}
         return raw
 
     @model_validator(mode="after")
@@ -74,9 +78,17 @@ class Plan(BaseModel):
         if self.suite is None and not self.papers:
             raise ValueError("name a suite or papers")
         known = {field.name for field in dataclasses.fields(Request)} - set(PLANNED_BY_PLAN)
-        if unknown := set(self.settings) - known:
-            raise ValueError(f"settings has no {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        if unknown := sorted(set(self.settings) - known):
+            names = ", ".join(f"{name}{near(name, known)}" for name in unknown)
+            raise ValueError(f"settings has no {names}; there are {', '.join(sorted(known))}")
         return self
+
+    def of_request(self) -> dict[str, Any]:
+        """Return the settings as a request takes them."""
+        settings = dict(self.settings)
+        if isinstance(hosts := settings.get("allow"), str | list | tuple):
+            settings["allow"] = tuple(hosts.split(",") if isinstance(hosts, str) else hosts)
+        return settings
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class Declared:
     paper: str
     label: str
     need: Decimal | None
-    device: str = "cpu"
+    device: Device = "cpu"
     budget: Decimal = Decimal(0)
     """Hours granted, in CPU-hours or H100-equivalent GPU-hours by ``device``."""
 
@@ -140,10 +152,23 @@ def load_plan(path: Path) -> Plan:
         AttemptError: when it is not a plan, naming the field.
     """
     try:
-        raw = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError) as problem:
-        raise AttemptError(f"{path}: cannot be read as YAML: {problem}") from problem
+        raw = read_yaml(path, digits=False)
+    except CardError as problem:
+        raise AttemptError(str(problem)) from None
     return make_plan(raw, str(path))
+
+
+def kept_plan(file: Path) -> Plan:
+    """Return the plan that a batch keeps beside its attempts.
+
+    Raises:
+        AttemptError: when it cannot be read.
+    """
+    try:
+        raw = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as problem:
+        raise AttemptError(f"{file}: the plan of the batch cannot be read: {problem}") from problem
+    return make_plan(raw, str(file))
 
 
 def make_plan(raw: Any, source: str = "plan") -> Plan:
@@ -155,27 +180,25 @@ def make_plan(raw: Any, source: str = "plan") -> Plan:
     try:
         return Plan.model_validate(raw)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the plan"
-        raise AttemptError(f"{source}: {where}: {first['msg']}") from problem
+        raise AttemptError(f"{source}: {what_is_wrong(problem, Plan)}") from None
 
 
 def declare(plan: Plan, runs: Path | str) -> list[Declared]:
     """Return every attempt that a plan asks for, in the order in which they are to be made.
 
     Raises:
+        AttemptError: when the plan asks for one twice, or for an impossible limit.
         CardError: when a suite or paper is not found.
     """
-    declared, settings = [], dict(plan.settings)
-    if "allow" in settings:
-        hosts = settings["allow"]
-        settings["allow"] = tuple(hosts.split(",") if isinstance(hosts, str) else hosts)
+    declared, settings = [], plan.of_request()
+    known = [folder.resolve() for folder in suite_folders()]
     for loaded in _cards(plan):
+        name = _name(loaded, known)
         for agent in plan.agents:
             for conditions in plan.conditions:
                 for repeat in range(1, plan.repeats + 1):
                     request = Request(
-                        paper=f"{suite_name(loaded)}/{loaded.card.id}",
+                        paper=name,
                         agent=agent.name,
                         model=agent.model,
                         options=dict(agent.options),
@@ -187,8 +210,7 @@ def declare(plan: Plan, runs: Path | str) -> list[Declared]:
                     )
                     label = agent_label(agent.name, agent.model, conditions)
                     need = loaded.card.need.hours
-                    hours = plan.settings.get("budget_hours")
-                    budget = loaded.card.budget.hours if hours is None else Decimal(str(hours))
+                    budget = limits_of(request, loaded.card).budget_hours
                     place = (suite_name(loaded), loaded.card.id, label)
                     declared.append(Declared(request, *place, need, loaded.card.device, budget))
     keys = [one.key for one in declared]
@@ -198,6 +220,12 @@ def declare(plan: Plan, runs: Path | str) -> list[Declared]:
         # What the audit could not tell comes last, not first.
         declared.sort(key=lambda one: (one.need is None, one.need or Decimal(0)))
     return declared
+
+
+def _name(loaded: LoadedCard, known: list[Path]) -> str:
+    """Return what a card is found by again, also by another process: its place where its suite is not a known one."""
+    file = loaded.path.resolve()
+    return loaded.name if any(file.is_relative_to(folder) for folder in known) else str(file)
 
 
 def _cards(plan: Plan) -> list[LoadedCard]:

@@ -24,7 +24,8 @@ import psutil
 
 from reclaim_nb.attempts.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.attempts.prepare import Request
-from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
+from reclaim_nb.batch.check import declare_checked
+from reclaim_nb.batch.plan import Declared, Plan, differing_fields, kept_plan
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.server_box import keep_server_in_box
 from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle
@@ -36,6 +37,8 @@ PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
 LOCK = ".pool.lock"
 """File of a batch's folder that its pool holds locked, with its pid."""
+PLACES = "*/*/*/*"
+"""Where attempts lie in the folder of their batch: suite, paper, agent, repeat."""
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -46,7 +49,7 @@ def batch_folder(plan: Plan, runs: Path | str) -> Path:
 
 
 def keep_plan(plan: Plan, runs: Path | str) -> None:
-    """Write the plan into its batch's folder, after comparing it by meaning with one that is there.
+    """Write the plan into its batch's folder, after comparing it by meaning with one that attempts were made by.
 
     Raises:
         AttemptError: when attempts of the same name would mean something else, naming what differs.
@@ -54,8 +57,10 @@ def keep_plan(plan: Plan, runs: Path | str) -> None:
     folder = batch_folder(plan, runs)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "plan.json"
-    if file.exists():
-        old = Plan.model_validate_json(file.read_text("utf-8"))
+    if file.exists() and any(folder.glob(PLACES)):
+        old = kept_plan(file)
+        if old.name != plan.name:
+            raise AttemptError(f"{folder}: holds the batch {old.name!r}, so {plan.name!r} needs another name")
         if names := differing_fields(old, plan):
             raise AttemptError(
                 f"{file}: the batch {plan.name!r} was begun with another {', '.join(names)}; "
@@ -82,11 +87,13 @@ def run_plan(
         watcher: told whenever something has changed, and twice a second.
 
     Raises:
-        AttemptError: when another pool is at work on the batch, or the plan differs from the one it was begun with.
+        AttemptError: when another pool is at work on the batch, the plan differs from the one it was begun with, or
+            nothing could be begun by it.
         CardError: when a paper is not found.
+        KernelError: when this machine has not what it asks for.
     """
+    declared = declare_checked(plan, runs, gpus)
     slots = slots or default_slots(plan)
-    declared = declare(plan, runs)
     keep_plan(plan, runs)
     with only_pool(batch_folder(plan, runs)):
         progress = Progress.of(declared)
@@ -135,6 +142,7 @@ class _Pool:
                 for connection in wait(list(self._at_work), timeout=0.5):
                     if isinstance(connection, Connection):
                         self._end(connection)
+        self._look_again = 0.0
         self._tell()
 
     def _next(self, waiting: deque[Declared]) -> Declared | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +14,15 @@ import typer
 
 from reclaim_nb.commands import exits, screen
 from reclaim_nb.commands.attempt import AsJson, KernelKind, Runs
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, Stopped
+from reclaim_nb.near import near
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+    from rich.text import Text
+
     from reclaim_nb.batch.plan import Plan
     from reclaim_nb.batch.progress import Progress
     from reclaim_nb.record.index import Row
@@ -34,6 +42,7 @@ PlanFile = Annotated[Path | None, typer.Argument(help="Plan as YAML or JSON; opt
 
 @batch.command("run")
 def run_batch(
+    context: typer.Context,
     plan_file: PlanFile = None,
     name: Annotated[str | None, typer.Option(help="Name of the batch.")] = None,
     suite: Annotated[str | None, typer.Option(help="Suite whose papers are attempted.")] = None,
@@ -55,14 +64,18 @@ def run_batch(
     if plan_file is not None:
         from reclaim_nb.batch.plan import load_plan
 
+        if said := _given(context, "name", "suite", "paper", "agent", "repeats", "kernel"):
+            raise typer.BadParameter(f"{said} do not go with a plan file, which says it itself: change the plan")
         plan = load_plan(plan_file)
     else:
         from reclaim_nb.batch.plan import make_plan
 
+        if not suite and not paper:
+            raise typer.BadParameter("name a plan file, or a --suite, or papers with --paper")
         settings = {} if kernel is None else {"kernel": kernel.value}
         plan = make_plan(
             {
-                "name": name or suite or "batch",
+                "name": name or (Path(suite).name if suite else "batch"),
                 "suite": suite,
                 "papers": paper or [],
                 "agents": agent or ["replay"],
@@ -71,11 +84,13 @@ def run_batch(
             },
             "options",
         )
+    _check_places(context)
     _run(plan, runs, slots, gpus, dask, cluster, as_json)
 
 
 @batch.command("resume")
 def resume_batch(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of the batch.")],
     runs: Runs = Path("runs"),
     slots: Slots = None,
@@ -85,17 +100,35 @@ def resume_batch(
     as_json: AsJson = False,
 ) -> None:
     """Go on with a batch by the plan it was begun with: the same as running that plan again."""
+    _check_places(context)
     _run(_kept_plan(name, runs), runs, slots, gpus, dask, cluster, as_json)
 
 
+def _given(context: typer.Context, *names: str) -> str:
+    """Return those of some options that were typed, as one types them."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return ", ".join(
+        f"--{name}" for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
+    )
+
+
+def _check_places(context: typer.Context) -> None:
+    """Refuse what only the pool of this machine heeds where a cluster does the work."""
+    if (cluster := _given(context, "dask", "cluster")) and (said := _given(context, "slots", "gpus")):
+        raise typer.BadParameter(f"{said} do not go with {cluster}: its workers say what runs where")
+    if "," in cluster:
+        raise typer.BadParameter(f"name one of {cluster}")
+
+
 def _kept_plan(name: str, runs: Path) -> Plan:
-    from reclaim_nb.batch.plan import Plan
+    from reclaim_nb.batch.plan import kept_plan
     from reclaim_nb.record.folder import safe_name
 
     file = runs / safe_name(name) / "plan.json"
     if not file.exists():
-        raise AttemptError(f"{file}: there is no batch of that name here; `reclaim batch run` makes one")
-    return Plan.model_validate_json(file.read_text("utf-8"))
+        plans = {one.parent.name for one in runs.glob("*/plan.json")}
+        raise AttemptError(f"there is no batch {name!r} below {runs}{near(name, plans)}; `reclaim batch run` makes one")
+    return kept_plan(file)
 
 
 def _run(
@@ -108,17 +141,46 @@ def _run(
     as_json: bool,
 ) -> None:
     watch = _JsonLines() if as_json else _Live(plan, runs)
-    with watch:
-        progress = _carry_out(plan, runs, slots, gpus, dask, cluster, watch)
+    try:
+        with watch:
+            progress = _carry_out(plan, runs, slots, gpus, dask, cluster, watch)
+    except KeyboardInterrupt:  # of a cluster; the pool of this machine stops its attempts in order
+        progress = _standing(plan, runs)
     rows = _rows(plan.name, runs)
     if as_json:
         print(json.dumps({"batch": plan.name, **progress.to_json(), "attempts": [row.to_json() for row in rows]}))
     else:
         _print_table(rows, progress)
+    if progress.done + len(progress.problems) < progress.total:
+        raise Stopped(_left(plan.name, runs, progress))
     if progress.problems:
         raise typer.Exit(exits.INFRASTRUCTURE)
-    if progress.done < progress.total:
-        raise typer.Exit(exits.CANCELLED)
+
+
+def _left(name: str, runs: Path, progress: Progress) -> str:
+    """Say how many attempts are left, and how to go on."""
+    words = shlex.join(["reclaim", "batch", "resume", name, "--runs", str(runs)])
+    left = progress.total - progress.done
+    return f"{left} of {progress.total} attempts have no final result; go on with `{words}`"
+
+
+def _standing(plan: Plan, runs: Path) -> Progress:
+    """Return how a batch stands by its files."""
+    from reclaim_nb.batch.plan import declare
+    from reclaim_nb.batch.progress import Progress
+    from reclaim_nb.batch.settle import look
+    from reclaim_nb.record.folder import is_held
+
+    declared = declare(plan, runs)
+    progress = Progress.of(declared)
+    now = time.monotonic()
+    for one in declared:
+        state = look(one, plan.retries)
+        if state is not None and state.final:
+            progress.finished(one, state.hours)
+        elif state is not None and is_held(state.folder):
+            progress.running[one.key] = now
+    return progress
 
 
 @batch.command("status")
@@ -128,22 +190,23 @@ def batch_status(
     as_json: AsJson = False,
 ) -> None:
     """Show how a batch stands, from its files."""
-    from reclaim_nb.batch.plan import declare
-    from reclaim_nb.batch.progress import Progress
-    from reclaim_nb.batch.settle import look
+    from reclaim_nb.batch.pool import batch_folder, pool_at_work
 
     plan = _kept_plan(name, runs)
-    declared = declare(plan, runs)
-    progress = Progress.of(declared)
-    for one in declared:
-        state = look(one, plan.retries)
-        if state is not None and state.final:
-            progress.finished(one, state.hours)
+    progress = _standing(plan, runs)
+    pool = pool_at_work(batch_folder(plan, runs))
     rows = _rows(name, runs)
     if as_json:
-        screen.print_json({"batch": name, **progress.to_json(), "attempts": [row.to_json() for row in rows]})
+        told = {"batch": name, "pool": pool, **progress.to_json(), "attempts": [row.to_json() for row in rows]}
+        for of_a_pool in ("elapsed_seconds", "eta_seconds"):
+            told.pop(of_a_pool)
+        screen.print_json(told)
         return
     _print_table(rows, progress)
+    if pool is not None:
+        screen.side().print(f"a pool (pid {pool}) is at work on it", soft_wrap=True)
+    elif progress.done < progress.total:
+        screen.side().print(f"no pool is at work; {_left(name, runs, progress)}", soft_wrap=True)
 
 
 @batch.command("stop")
@@ -152,10 +215,9 @@ def stop_batch(
     runs: Runs = Path("runs"),
 ) -> None:
     """Stop the pool at work on a batch; its running attempts are cancelled, and `batch run` makes them again."""
-    from reclaim_nb.batch.pool import stop_pool
-    from reclaim_nb.record.folder import safe_name
+    from reclaim_nb.batch.pool import batch_folder, stop_pool
 
-    pid = stop_pool(runs / safe_name(name))
+    pid = stop_pool(batch_folder(_kept_plan(name, runs), runs))
     if pid is None:
         typer.echo(f"no pool is at work on {name!r}")
     else:
@@ -231,11 +293,15 @@ class _Live:
         self._said = -1
 
     def __enter__(self) -> _Live:
+        from reclaim_nb.record.folder import safe_name
+
         if self._console.is_terminal:
             from rich.live import Live
 
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
+        if (folder := safe_name(self._plan.name)) != self._plan.name:
+            self._console.print(f"{self._plan.name}: its attempts lie in {self._runs / folder}", soft_wrap=True)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -263,28 +329,26 @@ class _Live:
 
 def _hours(progress: Progress) -> list[str]:
     """Say what was spent of what was granted, a line for each kind of hours."""
+    from reclaim_nb.attempts.live import format_hours
+
     return [
-        f"{float(hours['spent']):.4g} of {float(hours['granted']):.4g} {unit} spent"
+        f"{format_hours(Decimal(hours['spent']))} of {hours['granted']} {unit} spent"
         for unit, hours in progress.hours().items()
     ]
 
 
 def _print_table(rows: list[Row], progress: Progress) -> None:
     from reclaim_nb.grading.calibration.known import known_text
+    from reclaim_nb.grading.cause import CODES
 
     console = screen.screen()
-    table = screen.table("tier", "paper", "agent", "repeat", "observed", "spent", "ended", "outcome")
-    for row in rows:
-        outcome = screen.outcome_text(row.outcome, console)
-        if row.cause:
-            outcome.append(f" ({row.cause})")
-        ended = row.reason or row.state.replace("_", " ")
-        value = screen.one_line(row.value or "-")
-        again = row.path.rpartition("/")[2]
-        table.add_row(row.tier, row.paper, row.agent, again, value, screen.spend_text(row), ended, outcome)
-    console.print(table)
+    left_out = _table(rows, console)
+    for code in sorted({row.cause for row in rows if row.cause}):
+        console.print(f"{code}: {CODES.get(code, 'of another version')}", soft_wrap=True)  # type: ignore[call-overload]
+    if left_out:
+        console.print(f"a wider terminal shows also: {', '.join(left_out)}")
     faults = sum(row.reason in ("infrastructure_error", "cancelled") for row in rows)
-    ungraded = sum(row.outcome in (None, "ungraded") for row in rows)
+    ungraded = sum(row.outcome in (None, "ungraded") for row in _last_makings(rows))
     console.print(
         f"{progress.done} of {progress.total} declared attempts have a final result; {len(rows)} were made, "
         f"{faults} of them ended by a fault or a stop and count for nobody; {ungraded} without a verdict"
@@ -294,3 +358,64 @@ def _print_table(rows: list[Row], progress: Progress) -> None:
     console.print(known_text(), soft_wrap=True)
     for key, problem in sorted(progress.problems.items()):
         console.print(f"not made: {key}: {problem}", soft_wrap=True)
+
+
+def _last_makings(rows: list[Row]) -> list[Row]:
+    """Return of every attempt the making that counts: the last."""
+    makings = sorted(rows, key=lambda row: row.again)
+    return list({(row.suite, row.paper, row.agent, row.repeat): row for row in makings}.values())
+
+
+_LEAST = {"paper": 20, "agent": 12, "observed": 8}
+"""Columns that a narrow terminal breaks, and how wide they stay."""
+_BETWEEN = 2
+"""Signs between two columns."""
+_LESS = ("tier", "spent", "repeat", "ended", "observed")
+"""What a terminal that is too narrow leaves out, the least important first."""
+
+
+def _table(rows: list[Row], console: Console) -> list[str]:
+    """Print the attempts, a line each, and return the names of columns for which the terminal is too narrow."""
+    from rich.cells import cell_len
+
+    cells: dict[str, Sequence[str | Text]] = {
+        "tier": [row.tier for row in rows],
+        "paper": [row.paper for row in rows],
+        "agent": [row.agent for row in rows],
+        "repeat": [row.path.rpartition("/")[2] for row in rows],
+        "observed": [screen.one_line(row.value or "-") for row in rows],
+        "spent": [screen.spend_text(row, short=True) for row in rows],
+        "ended": [row.reason or row.state.replace("_", " ") for row in rows],
+        "outcome": [_outcome(row, console) for row in rows],
+    }
+    least = {
+        name: min(max(cell_len(str(text)) for text in (name, *texts)), _LEAST.get(name, console.width))
+        for name, texts in cells.items()
+    }
+    left_out = []
+    for name in _LESS:
+        if _width(least, cells) <= console.width:
+            break
+        del cells[name]
+        left_out.append(name)
+    fits = _width(least, cells) <= console.width
+    table = screen.table(*cells)
+    for column in table.columns:
+        name = str(column.header)
+        column.no_wrap = fits and name not in _LEAST
+        column.min_width = least[name] if fits else None
+    for line in zip(*cells.values(), strict=True):
+        table.add_row(*line)
+    console.print(table)
+    return left_out
+
+
+def _width(least: dict[str, int], columns: Iterable[str]) -> int:
+    return sum(least[name] + _BETWEEN for name in columns)
+
+
+def _outcome(row: Row, console: Console) -> Text:
+    outcome = screen.outcome_text(row.outcome, console)
+    if row.cause:
+        outcome.append(f" ({row.cause})")
+    return outcome

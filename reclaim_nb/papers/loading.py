@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from reclaim_nb.errors import CardError
+from reclaim_nb.near import near
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.frozen import CANARY, Frozen, departures, is_frozen, place_in_suite, refusal
 from reclaim_nb.papers.frozen import CARD_FILE as CARD_FILE
@@ -26,8 +26,12 @@ M = TypeVar("M", bound=BaseModel)
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _CardLoader(_BASE):  # type: ignore[misc]  # the C loader is chosen at run time
-    """YAML reader that keeps printed digits and refuses a key given twice."""
+class _OnceLoader(_BASE):  # type: ignore[misc]  # the C loader is chosen at run time
+    """YAML reader that refuses a key given twice."""
+
+
+class _CardLoader(_OnceLoader):
+    """YAML reader that also keeps printed digits."""
 
 
 def _number(loader: Any, node: Any) -> Any:
@@ -50,21 +54,29 @@ def _mapping(loader: Any, node: Any) -> dict[Hashable, Any]:
     return result
 
 
-_CardLoader.add_constructor("tag:yaml.org,2002:float", _number)
+_OnceLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
 _CardLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_CardLoader.add_constructor("tag:yaml.org,2002:float", _number)
 # Dates stay text: a card's date is printed, not computed with.
 _CardLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
 
 
-def read_yaml(path: Path, content: bytes | None = None) -> Any:
-    """Read one YAML file, numbers with a point as `Decimal`.
+def read_yaml(path: Path, content: bytes | None = None, *, digits: bool = True) -> Any:
+    """Read one YAML file.
+
+    Args:
+        path: the file.
+        content: its bytes, where they were read already.
+        digits: keep the digits of numbers with a point, as `Decimal`.
 
     Raises:
-        CardError: the file cannot be read, or is not YAML; with the line.
+        CardError: the file cannot be read, or is not YAML; with line and column.
     """
     try:
         data = path.read_bytes() if content is None else content
-        return yaml.load(data.decode("utf-8"), Loader=_CardLoader)  # a subclass of the safe loader
+        return yaml.load(data.decode("utf-8"), Loader=_CardLoader if digits else _OnceLoader)  # both are safe loaders
+    except FileNotFoundError as error:
+        raise CardError(f"{path}: there is no such file") from error
     except OSError as error:
         raise CardError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -72,8 +84,9 @@ def read_yaml(path: Path, content: bytes | None = None) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"{path}:{mark.line + 1}" if mark else str(path)
-        problem = getattr(error, "problem", None) or str(error)
-        raise CardError(f"{line}: not valid YAML: {problem}") from error
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        column = f" (column {mark.column + 1})" if mark else ""
+        raise CardError(f"{line}: not valid YAML: {problem}{column}") from error
 
 
 @dataclass(frozen=True)
@@ -196,25 +209,30 @@ def validate(model: type[M], raw: Any, file: Path) -> M:
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        raise CardError(_readable(error, model, file)) from None
+        raise CardError(f"{file}: {what_is_wrong(error, model)}") from None
 
 
-def _readable(error: ValidationError, model: type[BaseModel], file: Path) -> str:
+def what_is_wrong(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return what is wrong with the data of a model in one line: the field, what was expected, what was found."""
     # A misspelt key causes both an "extra" and a "missing" error; the extra one names the cure.
     details = sorted(error.errors(), key=lambda d: d["type"] != "extra_forbidden")
     first = details[0]
-    lines = f"{file}: field '{_field(first)}': {_expectation(first, model)}"
-    others = sorted({f"'{_field(d)}'" for d in details[1:]} - {f"'{_field(first)}'"})
+    line = f"field '{_field(first)}': {_expectation(first, model)}"
+    # What a part makes of its whole is no fault of its own.
+    apart = [d for d in details[1:] if d["loc"] != first["loc"][: len(d["loc"])]]
+    others = sorted({f"'{_field(d)}'" for d in apart} - {f"'{_field(first)}'"})
     if others:
-        lines += f" (also wrong: {', '.join(others[:5])}{' ...' if len(others) > 5 else ''})"
-    return lines
+        line += f" (also wrong: {', '.join(others[:5])}{' ...' if len(others) > 5 else ''})"
+    return line
 
 
 _RULES = {"within", "at_least", "at_most", "beats", "between"}
+_KINDS = {"str", "float"}
+"""What pydantic adds to the place of a value that may be of several kinds."""
 
 
 def _field(detail: ErrorDetails) -> str:
-    location = [part for part in detail["loc"] if part not in _RULES]
+    location = [part for part in detail["loc"] if part not in _RULES | _KINDS]
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return text.lstrip(".") or "(whole file)"
 
@@ -224,19 +242,25 @@ def _expectation(detail: ErrorDetails, model: type[BaseModel]) -> str:
     context = detail.get("ctx", {})
     if kind == "extra_forbidden":
         keys = _known_keys(model, detail["loc"][:-1])
-        close = difflib.get_close_matches(str(detail["loc"][-1]), keys, n=1)
-        hint = f" (did you mean '{close[0]}'?)" if close else ""
+        hint = near(str(detail["loc"][-1]), keys)
         return f"expected one of the keys {', '.join(keys)}{hint}, found an unknown key with value {found}"
     if kind == "missing":
         return "expected a value, found nothing"
     if kind == "value_error":
-        return f"{context.get('error', detail['msg'])} (found {found})"
+        said = str(context.get("error", detail["msg"]))
+        return f"{said} (found {found})" if detail["loc"] else said
     if kind == "union_tag_invalid":
         return f"expected rule to be one of {context.get('expected_tags')}, found {context.get('tag')!r}"
     if kind == "union_tag_not_found":
         return f"expected a key 'rule' (within, at_least, at_most, beats or between), found {found}"
-    expected = detail["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    if kind == "too_short":
+        return f"expected at least {context['min_length']} of them, found {found}"
+    expected = _WORDS.get(kind) or detail["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return f"expected {expected}, found {found}"
+
+
+_WORDS = {"model_type": "keys with values", "dict_type": "keys with values", "tuple_type": "a list"}
+"""Words of YAML for what pydantic calls by its Python name."""
 
 
 def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
@@ -264,5 +288,7 @@ def _short(value: Any) -> str:
         return "a mapping with keys " + ", ".join(map(str, list(value)[:6])) if value else "an empty mapping"
     if isinstance(value, Decimal):
         return str(value)
-    text = "nothing" if value is None else repr(value)
+    if value is None or value in ([], ()):
+        return "nothing"
+    text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

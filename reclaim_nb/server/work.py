@@ -91,10 +91,12 @@ def _grade(task: dict[str, Any]) -> None:
 
 
 def _batch(task: dict[str, Any]) -> None:
+    from reclaim_nb.batch.check import declare_checked
     from reclaim_nb.batch.plan import make_plan
     from reclaim_nb.batch.pool import batch_folder, default_slots, keep_plan, run_plan
 
     plan = make_plan(task["plan"])
+    declare_checked(plan, task["runs"])
     keep_plan(plan, task["runs"])
     _log_into(batch_folder(plan, task["runs"]), "pool.log")
     progress = run_plan(

@@ -194,8 +194,23 @@ def test_a_batch_is_imported_from_one_source_only(tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     document = json.loads((RELEASE / "runs" / "index.json").read_text())
     other.write_text(json.dumps(document | {"generated": "2026-02-02"}))
-    with pytest.raises(AttemptError, match="choose another --batch"):
+    with pytest.raises(AttemptError, match=r"import of index\.json \(sha256 .*this is other\.json .*another --batch"):
         import_published(other, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "id,model,arxiv_id,tier\n"])
+def test_a_table_without_runs_is_refused_before_anything_is_written(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "empty.csv"
+    file.write_text(text)
+    with pytest.raises(RecordError, match=r"empty\.csv: no runs in it"):
+        import_published(file, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_batch_of_an_import_is_no_path(tmp_path: Path) -> None:
+    with pytest.raises(AttemptError, match="cannot be called"):
+        import_published(RELEASE, tmp_path / "runs", batch="..")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_batch_made_here_is_never_imported_into(tmp_path: Path) -> None:

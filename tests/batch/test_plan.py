@@ -55,6 +55,47 @@ def test_a_wrong_plan_is_refused_with_the_field(change: dict[str, object], words
         quick_plan(**change)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "expected keys with values, found nothing"),
+        ("- name", "expected keys with values"),
+        ("name: q\nsuite: small\nagents: [replay]\nrepeat: 3", "did you mean 'repeats'?"),
+        ("name: q\nsuite: small\nagents: []", "field 'agents': expected at least 1"),
+        ("name: q\nsuite: small\nagents: [5]", "field 'agents[0]': expected keys with values, found 5"),
+        ("name: q\npapers: small/a\nagents: replay", "field 'papers': expected a list, found 'small/a'"),
+        ("name: q\nagents: [replay]", "name a suite or papers"),
+        ("name: q\nsuite: small\nagents: [replay]\nsettings: {kernal: local}", "kernal (did you mean 'kernel'?)"),
+        ("name: q\nname: r\nsuite: small\nagents: [replay]", "plan.yaml:2: not valid YAML: the key 'name'"),
+        ("name: q\n  suite: small", "plan.yaml:2: not valid YAML"),
+    ],
+)
+def test_a_mistake_in_a_plan_is_told_in_one_line_of_plain_words(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(text)
+    with pytest.raises(AttemptError) as told:
+        load_plan(file)
+    assert says in str(told.value)
+    assert len(str(told.value).splitlines()) == 1
+    for foreign in ("Input", "instance", "Tuple", "Extra", "Value error", "[Errno"):
+        assert foreign not in str(told.value)
+
+
+def test_a_plan_file_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(AttemptError, match=r"nope\.yaml: there is no such file$"):
+        load_plan(tmp_path / "nope.yaml")
+
+
+def test_a_single_agent_may_stand_without_a_list(tmp_path: Path) -> None:
+    assert [one.name for one in quick_plan(agents="constant").agents] == ["constant"]
+
+
+def test_numbers_of_a_plan_keep_their_kind(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("name: q\nsuite: small\nagents: [replay]\nsettings: {cell_seconds: 1.5}")
+    assert type(load_plan(file).settings["cell_seconds"]) is float
+
+
 def test_agents_that_cannot_be_told_apart_are_refused() -> None:
     with pytest.raises(AttemptError, match="asks twice"):
         declare(quick_plan(agents=["constant", "constant"]), "runs")

@@ -19,6 +19,7 @@ from in_step import until_let_go
 
 from reclaim_nb.batch.plan import declare
 from reclaim_nb.batch.pool import default_slots, run_plan
+from reclaim_nb.batch.progress import Progress
 from reclaim_nb.batch.settle import look, settle
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.folder import is_held
@@ -79,6 +80,16 @@ def test_more_repeats_add_and_another_setting_is_refused_by_name(made: Path) -> 
     with pytest.raises(AttemptError, match=r"settings\.turns"):
         run_plan(quick_plan(settings={"kernel": "local", "abandon_seconds": 60, "turns": 3}), made)
     assert len(table(made)) == 4
+
+
+def test_what_was_spent_is_counted_once_in_the_end(tmp_path: Path) -> None:
+    def spend(progress: Progress) -> None:
+        if progress.running:
+            progress.spending = {"cpu": Decimal(1)}  # as found in the middle of an attempt
+
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    progress = run_plan(plan, tmp_path / "runs", watcher=spend)
+    assert Decimal(progress.hours()["CPU-hours"]["spent"]) == progress.spent["cpu"] < 1
 
 
 def test_only_one_pool_works_on_a_batch(tmp_path: Path) -> None:
@@ -160,6 +171,12 @@ def test_a_killed_batch_is_gone_on_with_and_gives_the_same_table(
     assert final == {path.partition("/")[2]: reason for path, reason, *_ in table(made)}
 
 
+def status(runs: Path) -> subprocess.CompletedProcess[str]:
+    """Return what ``reclaim batch status`` says of the quick plan."""
+    command = [sys.executable, "-m", "reclaim_nb.cli", "batch", "status", "quick", "--runs", str(runs)]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
+
+
 def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     plan = quick_plan()
@@ -168,6 +185,14 @@ def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path
     pool.send_signal(signal.SIGTERM)
     pool.wait(timeout=120)
     assert pool.returncode == 4
+    said = output_of(plan, runs).read_text()
+    words = f"of 4 attempts have no final result; go on with `reclaim batch resume quick --runs {runs}`"
+    assert "stopped: " in said and words in said
+    shown = status(runs)
+    assert "no pool is at work; " in shown.stderr and words in shown.stderr
     assert not any(is_held(one.folder()) for one in declare(plan, runs))
     assert run_plan(plan, runs, slots=2).done == 4
     check_final(plan, runs)
+    shown = status(runs)
+    assert "5 were made" in shown.stdout and "0 without a verdict" in shown.stdout
+    assert shown.stderr == ""

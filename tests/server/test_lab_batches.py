@@ -103,7 +103,7 @@ async def test_a_batch_is_gone_on_with_by_the_plan_it_was_begun_with(
         ({"settings": {}}, 400, "settings.kernel"),
         ({"papers": ["/etc"]}, 400, "not in the configured suites"),
         ({"suite": "/etc"}, 400, "not in the configured suites"),
-        ({"agents": []}, 400, "plan.yaml: agents"),
+        ({"agents": []}, 400, "plan.yaml: field 'agents'"),
         ({"settings": {"kernel": "local", "luck": 1}}, 400, "settings has no luck"),
     ],
 )
