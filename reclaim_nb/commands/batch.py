@@ -18,7 +18,7 @@ from reclaim_nb.errors import AttemptError, Stopped
 from reclaim_nb.near import near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
     from rich.text import Text
@@ -342,11 +342,9 @@ def _print_table(rows: list[Row], progress: Progress) -> None:
     from reclaim_nb.grading.cause import CODES
 
     console = screen.screen()
-    left_out = _table(rows, console)
+    _table(rows, console)
     for code in sorted({row.cause for row in rows if row.cause}):
         console.print(f"{code}: {CODES.get(code, 'of another version')}", soft_wrap=True)  # type: ignore[call-overload]
-    if left_out:
-        console.print(f"a wider terminal shows also: {', '.join(left_out)}")
     faults = sum(row.reason in ("infrastructure_error", "cancelled") for row in rows)
     ungraded = sum(row.outcome in (None, "ungraded") for row in _last_makings(rows))
     console.print(
@@ -366,18 +364,12 @@ def _last_makings(rows: list[Row]) -> list[Row]:
     return list({(row.suite, row.paper, row.agent, row.repeat): row for row in makings}.values())
 
 
-_LEAST = {"paper": 20, "agent": 12, "observed": 8}
-"""Columns that a narrow terminal breaks, and how wide they stay."""
-_BETWEEN = 2
-"""Signs between two columns."""
 _LESS = ("tier", "spent", "repeat", "ended", "observed")
 """What a terminal that is too narrow leaves out, the least important first."""
 
 
-def _table(rows: list[Row], console: Console) -> list[str]:
-    """Print the attempts, a line each, and return the names of columns for which the terminal is too narrow."""
-    from rich.cells import cell_len
-
+def _table(rows: list[Row], console: Console) -> None:
+    """Print the attempts, a line each."""
     cells: dict[str, Sequence[str | Text]] = {
         "tier": [row.tier for row in rows],
         "paper": [row.paper for row in rows],
@@ -388,30 +380,7 @@ def _table(rows: list[Row], console: Console) -> list[str]:
         "ended": [row.reason or row.state.replace("_", " ") for row in rows],
         "outcome": [_outcome(row, console) for row in rows],
     }
-    least = {
-        name: min(max(cell_len(str(text)) for text in (name, *texts)), _LEAST.get(name, console.width))
-        for name, texts in cells.items()
-    }
-    left_out = []
-    for name in _LESS:
-        if _width(least, cells) <= console.width:
-            break
-        del cells[name]
-        left_out.append(name)
-    fits = _width(least, cells) <= console.width
-    table = screen.table(*cells)
-    for column in table.columns:
-        name = str(column.header)
-        column.no_wrap = fits and name not in _LEAST
-        column.min_width = least[name] if fits else None
-    for line in zip(*cells.values(), strict=True):
-        table.add_row(*line)
-    console.print(table)
-    return left_out
-
-
-def _width(least: dict[str, int], columns: Iterable[str]) -> int:
-    return sum(least[name] + _BETWEEN for name in columns)
+    screen.print_columns(console, cells, least={"paper": 20, "agent": 12, "observed": 8}, less=_LESS)
 
 
 def _outcome(row: Row, console: Console) -> Text:

@@ -33,19 +33,17 @@ def list_papers(
         screen.print_json({"papers": [_facts(loaded) for one in suites for loaded in one], "broken": broken})
         return
     console = screen.screen()
-    table = screen.table("paper", "tier", "target", "budget", "title", whole="paper")
+    cells: dict[str, list[str]] = {name: [] for name in ("paper", "tier", "target", "budget", "title")}
     for one in suites:
         for loaded in one:
             card = loaded.card
             value = card.target.printed or "-" if card.target.value is None else format_decimal(card.target.value)
-            table.add_row(
-                loaded.name,
-                card.tier,
-                f"{card.target.metric} {value} {screen.unit_text(card.target.unit)}".strip(),
-                f"{format_decimal(card.budget.hours)} {card.hours_unit}",
-                card.title,
-            )
-    console.print(table)
+            cells["paper"].append(loaded.name)
+            cells["tier"].append(card.tier)
+            cells["target"].append(f"{card.target.metric} {value} {screen.unit_text(card.target.unit)}".strip())
+            cells["budget"].append(f"{format_decimal(card.budget.hours)} {card.hours_unit}")
+            cells["title"].append(card.title)
+    screen.print_columns(console, cells, least={"target": 20, "title": 24}, less=("title", "budget", "target"))
     for message in broken:
         console.print(f"broken: {screen.one_line(message)}", soft_wrap=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from reclaim_nb.commands.attempt import AsJson
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from reclaim_nb.record.folder import AttemptFolder
     from reclaim_nb.record.index import Row
@@ -32,20 +34,8 @@ def status(
         screen.print_json({"attempts": [row.to_json() for row in rows], "counts": counts(rows)})
         return
     console = screen.screen()
-    table = screen.table("tier", "paper", "agent", "batch", "repeat", "state", "spent", "outcome")
-    for row in rows:
-        table.add_row(
-            row.tier or "?",
-            f"{row.suite}/{row.paper}",
-            row.agent + (f" ({row.model})" if row.model else ""),
-            row.batch,
-            f"{row.repeat:02d}",
-            state_text(row),
-            screen.spend_text(row, short=True),
-            screen.outcome_text(row.outcome, console) if row.reason or row.outcome else "-",
-        )
     if rows:
-        console.print(table)
+        _print_rows(rows, console)
         console.print()
     console.print(footer(rows), soft_wrap=True)
     for row in rows:
@@ -53,6 +43,21 @@ def status(
             console.print(f"unreadable: {row.path}: {screen.one_line(row.problem)}", soft_wrap=True)
         elif row.state == "dead_runner":
             console.print(f"dead runner: `reclaim resume {runs / row.path}` goes on with it", soft_wrap=True)
+
+
+def _print_rows(rows: list[Row], console: Console) -> None:
+    cells: dict[str, Sequence[str | Text]] = {
+        "tier": [row.tier or "?" for row in rows],
+        "paper": [f"{row.suite}/{row.paper}" for row in rows],
+        "agent": [row.agent + (f" ({row.model})" if row.model else "") for row in rows],
+        "batch": [row.batch for row in rows],
+        "repeat": [row.path.rpartition("/")[2] for row in rows],
+        "state": [state_text(row) for row in rows],
+        "spent": [screen.spend_text(row, short=True) for row in rows],
+        "outcome": [screen.outcome_text(row.outcome, console) if row.reason or row.outcome else "-" for row in rows],
+    }
+    less = ("tier", "spent", "repeat", "batch", "state")
+    screen.print_columns(console, cells, least={"paper": 20, "agent": 12, "batch": 10}, less=less)
 
 
 def verify_record(

@@ -124,6 +124,14 @@ def grade_if_due(folder: AttemptFolder) -> None:
         grade_now(folder)
 
 
+def cause_text(cause: str | None) -> str:
+    """Return a cause's code and what it means."""
+    from reclaim_nb.grading.cause import CODES
+
+    meaning = CODES.get(cause)  # type: ignore[call-overload]
+    return "-" if cause is None else f"{cause}: {meaning}" if meaning else cause
+
+
 def grade_now(folder: AttemptFolder) -> Path:
     """Grade an attempt by the card in its record, and return the path of the verdict.
 
@@ -213,17 +221,19 @@ def print_report(made: Report, console: Console, *, graded: bool = True) -> None
         ("observed", row.value or "-"),
         ("spent", screen.spend_text(row)),
         ("outcome", screen.outcome_text(row.outcome, console)),
-        ("cause", row.cause or "-"),
+        ("cause", cause_text(row.cause)),
         ("ended", f"{row.reason}: {row.detail or (ending.text if ending else '')}" if row.reason else "not yet"),
         ("kernel", kernel_text(row.kernel, row.unsandboxed)),
         ("notebook", str(made.folder.notebook)),
     ]
     verdict = made.verdict or {}
     for citation in list(verdict.get("citations") or ())[:_CITATIONS]:
-        pairs.append(("measured in", f"cell {citation['cell']}: {citation['line']}"))
+        found = "measured in" if row.value else "number in"
+        pairs.append((found, f"cell {citation['cell']}: {citation['line']}"))
     for fact in list(verdict.get("because") or ())[:_CITATIONS]:
         where = f", cell {fact['cell']}" if fact.get("cell") else ""
-        pairs.append(("because", f"{fact['rule']}{where}: {fact.get('text', '')}"))
+        text = f": {fact['text']}" if fact.get("text") else ""
+        pairs.append(("because", f"{fact['rule']}{where}{text}"))
     if flags := verdict.get("flags"):
         pairs.append(("flags", ", ".join(flags)))
     if verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from reclaim_nb.record.index import Row
 
 _FILE_WIDTH = 160
+_BETWEEN = 2
+"""Signs between two columns."""
 _KERNEL_VARIABLE = "JPY_PARENT_PID"
 """Set by jupyter_client for kernels, and so for what their cells start."""
 _KEPT_WHOLE = frozenset({"tier", "agent", "outcome", "state", "repeat", "observed", "budget"})
@@ -105,6 +107,49 @@ def table(*columns: str, whole: str = "") -> Table:
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column in _KEPT_WHOLE or column == whole)
     return made
+
+
+def print_columns(
+    console: Console,
+    columns: Mapping[str, Sequence[str] | Sequence[str | Text]],
+    *,
+    least: Mapping[str, int],
+    less: Sequence[str],
+) -> None:
+    """Print a table that stays readable in a narrow terminal, and name what such a terminal leaves out.
+
+    Args:
+        console: where.
+        columns: texts of each column by its head, all equally many.
+        least: columns whose texts may be broken, and to how many signs; the others stay whole.
+        less: columns that may be left out, the least important first.
+    """
+    from rich.cells import cell_len
+
+    shown = dict(columns)
+    widths = {
+        name: min(max(cell_len(str(text)) for text in (name, *texts)), least.get(name, console.width))
+        for name, texts in columns.items()
+    }
+
+    def fits() -> bool:
+        return sum(widths[name] + _BETWEEN for name in shown) <= console.width
+
+    left_out = []
+    for name in less:
+        if not fits():
+            del shown[name]
+            left_out.append(name)
+    made = table(*shown)
+    for column in made.columns:
+        name = str(column.header)
+        column.no_wrap = fits() and name not in least
+        column.min_width = widths[name] if fits() else None
+    for line in zip(*shown.values(), strict=True):
+        made.add_row(*line)
+    console.print(made)
+    if left_out:
+        console.print(f"a wider terminal shows also: {', '.join(left_out)}", soft_wrap=True)
 
 
 def print_facts(console: Console, pairs: Sequence[tuple[str, str | Text]]) -> None:

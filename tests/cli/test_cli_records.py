@@ -232,3 +232,16 @@ def test_the_doctor_is_1_when_no_attempt_can_run(
     assert ran.code == 1
     assert re.search(r"^MISSING sockets", ran.out, re.M)
     assert "no attempt can run" in ran.out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_status_stays_readable_in_a_narrow_terminal(
+    reclaim: Call, runs: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    ran = reclaim("status", runs)
+    head, _, first, *_ = ran.out.splitlines()
+    assert "paper" in head and "outcome" in head
+    assert first.startswith("small/") or columns == 200
+    assert any(word in first for word in ("disqualified", "reproduced"))
+    assert ("a wider terminal shows also: tier, spent" in ran.out) == (columns < 100)

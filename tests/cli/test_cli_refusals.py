@@ -89,8 +89,8 @@ def test_progress_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None
 
 def test_a_stop_before_there_is_anything_to_stop_says_so(tmp_path: Path) -> None:
     program = (
-        "import sys, os, signal\nfrom reclaim_nb import cli\nfrom reclaim_nb.commands import running\n"
-        "running.make_attempt = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import sys, os, signal, time\nfrom reclaim_nb import cli\nfrom reclaim_nb.commands import running\n"
+        "running.make_attempt = lambda *a: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         f"sys.exit(cli.main(['run', {PAPER!r}]))"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
