@@ -181,6 +181,7 @@ def load_runs(
                 *(f"{one}: {why}" for one, why in _zip(rows["path"], rows["problem"]) if why),
                 *(f"{line[0]}: a verdict is left out: {line[-1]}" for line in tables["verdicts"] if line[-1]),
                 *_twice(rows),
+                *_unknown(grader, verdicts),
             ]
         ),
         lambda attempt: _read_cells(index, seen) if attempt is None else _read_cells_of(path, attempt, seen),
@@ -314,6 +315,14 @@ def _card_notes(rows: Columns, facts: Columns) -> list[str]:
         if problem is not None:
             first.setdefault(sha256, f"{path}: its card cannot be read: {problem}")
     return list(first.values())
+
+
+def _unknown(grader: str | None, verdicts: list[tuple[Any, ...]]) -> list[str]:
+    """Say so where a grader is asked for of whom there is no verdict at all."""
+    known = sorted({str(line[1 + VERDICTS.index("grader")]) for line in verdicts})
+    if grader is None or grader in known:
+        return []
+    return [f"no verdict is by {grader!r}; there are verdicts by {', '.join(known) or 'nobody'}"]
 
 
 def _twice(rows: Columns) -> list[str]:

@@ -207,6 +207,11 @@ def test_a_link_to_itself_and_a_name_in_no_letters_hide_nothing_else(runs: Path)
     assert (loaded.attempts["outcome"] == "reproduced").sum() == 1
 
 
+def test_a_grader_of_whom_there_is_no_verdict_is_named(runs: Path) -> None:
+    assert load_runs(runs, grader="rules").notes == ()
+    assert load_runs(runs, grader="ruels").notes == ("no verdict is by 'ruels'; there are verdicts by rules",)
+
+
 def test_a_copied_batch_is_named(runs: Path) -> None:
     shutil.copytree(runs / "recorded", runs / "backup")
     notes = load_runs(runs).notes
