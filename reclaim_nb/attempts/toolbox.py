@@ -7,7 +7,7 @@ from typing import Any
 
 from reclaim_nb.attempts.cells import CellSummary
 from reclaim_nb.attempts.recorder import Recorder
-from reclaim_nb.attempts.tools import BudgetState, ToolRefused, as_decimal, bundle_text, shorten
+from reclaim_nb.attempts.tools import HANDED_IN, BudgetState, ToolRefused, as_decimal, bundle_text, shorten
 from reclaim_nb.errors import ReclaimError
 from reclaim_nb.papers.card import PaperCard
 from reclaim_nb.papers.paper_text import PaperText
@@ -134,4 +134,4 @@ class Toolbox:
             raise ToolRefused(f"there is no cell {cell!r} in this attempt")
         self._before_submit(value)
         self.submission = {"value": value, "cell": cell, "note": note}
-        return {"text": f"handed in {value}; the attempt ends after this cell", "value": value}
+        return {"text": HANDED_IN.format(value), "value": value}

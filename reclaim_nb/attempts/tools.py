@@ -22,6 +22,9 @@ MOST_DIGITS = 400
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
+HANDED_IN = "handed in {}; the attempt ends after this cell"
+"""What a cell shows that hands in a value."""
+
 
 class AttemptOver(Exception):
     """The attempt has ended or is ending; no tool works any more."""

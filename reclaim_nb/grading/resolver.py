@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from reclaim_nb.attempts.tools import HANDED_IN
 from reclaim_nb.errors import CardError
 from reclaim_nb.grading.candidates import Candidate, candidates
-from reclaim_nb.grading.evidence import Evidence
+from reclaim_nb.grading.evidence import Evidence, Submission
 from reclaim_nb.grading.lineage import Origin
 from reclaim_nb.grading.mentions import Number
 from reclaim_nb.grading.provenance import of_flow, provenance
@@ -72,19 +73,22 @@ def resolve(evidence: Evidence, card: PaperCard) -> Resolution:
     if submission is not None and submission.value is not None:
         claim = "supported" if pinned else "unsupported"
     if pinned:
-        return _decide(evidence, card, _pinned(pinned, submission.cell if submission else None), pool, None, claim)
+        return _decide(evidence, card, _pinned(pinned, submission), pool, None, claim)
     resolution = _unpinned(evidence, card, pool, claimed, claim)
     if claim == "unsupported" and resolution.state == "number" and claimed is None:
         resolution = replace(resolution, claim="differs")
     return resolution
 
 
-def _pinned(pinned: list[Candidate], cell: str | None) -> list[Candidate]:
-    """Order the numbers that equal the one handed in; the best comes last."""
+def _pinned(pinned: list[Candidate], submission: Submission | None) -> list[Candidate]:
+    """Choose the best of the numbers that equal the one handed in: where it was printed, not where it was handed in."""
+    cell = submission.cell if submission else None
+    echo = HANDED_IN.format(submission.text) if submission else None
 
-    def rank(c: Candidate) -> tuple[bool, bool, bool, int, bool, int]:
+    def rank(c: Candidate) -> tuple[bool, bool, bool, int, bool, bool, int]:
         wrong = bool(set(c.against) - WRONG)
-        return (not wrong, c.eligible, c.cell == cell, min(c.strength, 2), not c.number.scene, c.order)
+        printed = c.number.line.strip() != echo
+        return (not wrong, c.eligible, c.cell == cell, min(c.strength, 2), not c.number.scene, printed, c.order)
 
     return [max(pinned, key=rank)]
 

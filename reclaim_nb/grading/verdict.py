@@ -29,7 +29,7 @@ from reclaim_nb.record.reader import first_event
 
 SCHEMA = 1
 GRADER = "rules"
-RULES_VERSION = "3"
+RULES_VERSION = "4"
 """Changes whenever the rules can give another verdict for the same record."""
 NO_MODEL = "rules alone: no model was asked"
 

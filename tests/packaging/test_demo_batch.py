@@ -12,7 +12,7 @@ import yaml
 from reclaim_nb.batch.plan import Plan, declare
 from reclaim_nb.demo import BATCH, copy_recorded, recorded_runs
 from reclaim_nb.grading.again import verdicts_again
-from reclaim_nb.grading.verdict import Verdict
+from reclaim_nb.grading.verdict import Verdict, replay
 from reclaim_nb.record.folder import AttemptFolder
 from reclaim_nb.record.verify import verify_record
 
@@ -54,6 +54,10 @@ def test_references_reproduce_and_null_agents_do_not(path: Path) -> None:
     outcome = Verdict.model_validate_json(file.read_text("utf-8")).outcome
     if agent == "replay" and paper not in HONEST_MISSES:
         assert outcome == "reproduced"
+        cited = [citation.line for citation in replay(AttemptFolder(path)).citations]
+        assert cited and not any(line.startswith("handed in") for line in cited), (
+            "it is where it was printed that counts"
+        )
     else:
         assert outcome in ("not_reproduced", "disqualified")
 
