@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import math
@@ -14,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -24,18 +24,17 @@ import psutil
 
 from reclaim_nb.attempts.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.batch.lock import HeldBatch, only_pool, pool_at_work, stop_pool
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.server_box import keep_server_in_box
-from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle
+from reclaim_nb.batch.settle import heeding_sigterm, look, needs_verdict, not_begun, settle
 from reclaim_nb.errors import AttemptError, ReclaimError
-from reclaim_nb.record.folder import safe_name, take_lock, write_json
+from reclaim_nb.record.folder import safe_name, write_json
 from reclaim_nb.record.index import spend_so_far
 
 PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
-LOCK = ".pool.lock"
-"""File of a batch's folder that its pool holds locked, with its pid."""
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -88,7 +87,7 @@ def run_plan(
     slots = slots or default_slots(plan)
     declared = declare(plan, runs)
     keep_plan(plan, runs)
-    with only_pool(batch_folder(plan, runs)):
+    with only_pool(batch_folder(plan, runs)) as held:
         progress = Progress.of(declared)
         begun: list[Declared] = []
         missing: list[Declared] = []
@@ -99,7 +98,7 @@ def run_plan(
             else:
                 (missing if state is None else begun).append(one)
         # What a killed pool left comes first: its kernels may live, and hold memory and GPUs.
-        _Pool(plan, slots, progress, watcher, gpus).run([*begun, *missing])
+        _Pool(plan, held, slots, progress, watcher, gpus).run([*begun, *missing])
     return progress
 
 
@@ -110,15 +109,29 @@ def default_slots(plan: Plan) -> int:
     return max(1, min(by_cpus, psutil.virtual_memory().total // 2**20 // one.memory_mib))
 
 
+@dataclass
+class _AtWork:
+    declared: Declared
+    process: BaseProcess
+    told: bool = False
+    """It has been sent the signal to stop."""
+
+
 class _Pool:
     def __init__(
-        self, plan: Plan, slots: int, progress: Progress, watcher: Watcher | None, gpus: Sequence[str] | None
+        self,
+        plan: Plan,
+        held: HeldBatch,
+        slots: int,
+        progress: Progress,
+        watcher: Watcher | None,
+        gpus: Sequence[str] | None,
     ) -> None:
-        self._retries, self._slots = plan.retries, slots
+        self._retries, self._held, self._slots = plan.retries, held, slots
         self._progress, self._watcher = progress, watcher
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOAD)
-        self._at_work: dict[Connection, tuple[Declared, BaseProcess]] = {}
+        self._at_work: dict[Connection, _AtWork] = {}
         self._gpus = None if gpus is None else same_ids(gpus)
         self._crashes: dict[str, int] = {}
         self._stopping = False
@@ -131,6 +144,7 @@ class _Pool:
             while (waiting and not self._stopping) or self._at_work:
                 while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):
                     self._begin(one)
+                self._heed_stop()
                 self._tell()
                 for connection in wait(list(self._at_work), timeout=0.5):
                     if isinstance(connection, Connection):
@@ -155,10 +169,13 @@ class _Pool:
         if self._gpus is None:
             self._gpus = machine_gpus()
         total = len(self._gpus)
-        ours = sum(wanted(one.request.gpus, one.device).number for one, _ in self._at_work.values())
+        ours = sum(wanted(one.request.gpus, one.device).number for one in self._declared())
         # Those of ours that have only just begun may not hold theirs yet.
         used = max(ours, total - len(free(self._gpus)))
         return want.number <= total - used or want.number > total  # more than there are: the attempt says so itself
+
+    def _declared(self) -> list[Declared]:
+        return [one.declared for one in self._at_work.values()]
 
     def _begin(self, declared: Declared) -> None:
         ours, theirs = self._context.Pipe(duplex=False)
@@ -166,11 +183,12 @@ class _Pool:
         with _without_main():
             process.start()
         theirs.close()
-        self._at_work[ours] = (declared, process)
+        self._at_work[ours] = _AtWork(declared, process)
         self._progress.running[declared.key] = time.monotonic()
 
     def _end(self, connection: Connection) -> None:
-        declared, process = self._at_work.pop(connection)
+        ended = self._at_work.pop(connection)
+        declared, process = ended.declared, ended.process
         began = self._progress.running.pop(declared.key)
         try:
             answer = json.loads(connection.recv())
@@ -202,22 +220,29 @@ class _Pool:
     def _spending(self) -> dict[str, Decimal]:
         """Return what attempts at work have spent by their records so far."""
         found: dict[str, Decimal] = {}
-        for declared, _ in self._at_work.values():
+        for declared in self._declared():
             state = look(declared, self._retries)
             if state is not None and state.folder.stream.exists():
                 hours = Decimal(spend_so_far(state.folder.stream) or 0)
                 found[declared.device] = found.get(declared.device, Decimal(0)) + hours
         return found
 
+    def _heed_stop(self) -> None:
+        """Once a stop is asked for, by signal or file, cancel whatever is at work; its folders can be made again."""
+        self._stopping = self._stopping or self._held.told_to_stop()
+        if not self._stopping:
+            return
+        for one in self._at_work.values():
+            if not one.told and one.process.pid is not None and one.process.is_alive():
+                one.told = True
+                os.kill(one.process.pid, signal.SIGTERM)
+
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM: begin nothing more, and cancel what is at work; its folders can be made again."""
+        """SIGINT and SIGTERM: begin nothing more, and cancel what is at work."""
 
         def stop(number: int, frame: object) -> None:
             self._stopping = True
-            for _, process in self._at_work.values():
-                if process.pid is not None and process.is_alive():
-                    os.kill(process.pid, signal.SIGTERM)
 
         before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
@@ -232,7 +257,8 @@ def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connec
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setpgrp()  # Ctrl-C reaches the pool alone, which then stops its attempts in order
     try:
-        answer = settle(Declared.from_json(text), retries, gpus).to_json()
+        with heeding_sigterm():
+            answer = settle(Declared.from_json(text), retries, gpus).to_json()
     except ReclaimError as problem:
         answer = not_begun(str(problem))
     answers.send(json.dumps(answer))
@@ -249,40 +275,4 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-@contextmanager
-def only_pool(folder: Path) -> Iterator[None]:
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        take_lock(handle)
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
-        yield
-    except BlockingIOError:
-        pid = os.read(handle, 20).decode().strip()
-        raise AttemptError(f"{folder}: a pool is at work on this batch (pid {pid})") from None
-    finally:
-        os.close(handle)
-
-
-def pool_at_work(folder: Path) -> int | None:
-    """Return the pid of the pool at work on a batch, None when there is none."""
-    try:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pid = os.read(handle, 20).decode().strip()
-        return int(pid) if pid else None  # it has only just begun
-    finally:
-        os.close(handle)
-    return None
-
-
-def stop_pool(folder: Path) -> int | None:
-    """Tell the pool at work on a batch to stop; return its pid, None when there is none."""
-    pid = pool_at_work(folder)
-    if pid is not None:
-        os.kill(pid, signal.SIGTERM)
-    return pid
+__all__ = ["batch_folder", "default_slots", "keep_plan", "only_pool", "pool_at_work", "run_plan", "stop_pool"]

@@ -12,6 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from in_step import until_let_go
+
 from reclaim_nb.batch.plan import Declared, Plan, declare, make_plan
 from reclaim_nb.batch.settle import look
 from reclaim_nb.kernels.leftovers import find_leftovers
@@ -20,6 +23,8 @@ from reclaim_nb.record.index import Index
 from reclaim_nb.record.verify import verify_record
 
 PAPERS = ["small/ntk-relu-gradient-angle", "small/iforest-breastw"]
+
+HANDS_IN = "attempt.submit('1')"
 
 
 def quick_plan(name: str = "quick", **changes: Any) -> Plan:
@@ -31,6 +36,14 @@ def quick_plan(name: str = "quick", **changes: Any) -> Plan:
         "settings": {"kernel": "local", "abandon_seconds": 60},
     }
     return make_plan({**raw, **changes})
+
+
+def waiting_plan(folder: Path, **changes: Any) -> Plan:
+    """Return a plan of one attempt that hands in once the file ``go`` lies in a folder."""
+    cells = [nbformat.v4.new_code_cell(until_let_go(str(folder / "go"))), nbformat.v4.new_code_cell(HANDS_IN)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "waits.ipynb")
+    replay = {"name": "replay", "options": {"notebook": str(folder / "waits.ipynb")}}
+    return quick_plan(papers=["small/adam-nonconvergence-toy"], agents=[replay], **changes)
 
 
 def table(runs: Path) -> list[tuple[str, str | None, str | None, str | None]]:

@@ -12,21 +12,31 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
-import nbformat
 import pytest
-from batch_helpers import check_final, first, kill_hard, output_of, quick_plan, start_pool, table, wait_until
-from in_step import until_let_go
+from batch_helpers import (
+    check_final,
+    first,
+    kill_hard,
+    output_of,
+    quick_plan,
+    start_pool,
+    table,
+    wait_until,
+    waiting_plan,
+)
 
+from reclaim_nb.attempts.prepare import Prepared
+from reclaim_nb.batch.lock import LOCK, only_pool, stop_pool, token
 from reclaim_nb.batch.plan import declare
 from reclaim_nb.batch.pool import default_slots, run_plan
-from reclaim_nb.batch.settle import look, settle
+from reclaim_nb.batch.settle import heeding_sigterm, look, settle
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.folder import is_held
 from reclaim_nb.record.index import Index
+from reclaim_nb.record.stream import StreamWriter
+from reclaim_nb.record.verify import verify_record
 
 EXPECTED = {"constant": ("submitted", "disqualified", "C12"), "nothing": ("agent_stopped", "not_reproduced", "C03")}
-
-HANDS_IN = "attempt.submit('1')"
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +109,7 @@ def test_only_one_pool_works_on_a_batch(tmp_path: Path) -> None:
 
 def test_a_fault_of_the_harness_is_made_again_in_a_folder_of_its_own(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(until_let_go(str(tmp_path / "go"))), nbformat.v4.new_code_cell(HANDS_IN)]
-    )
-    nbformat.write(notebook, tmp_path / "waits.ipynb")
-    replay = {"name": "replay", "options": {"notebook": str(tmp_path / "waits.ipynb")}}
-    plan = quick_plan(papers=["small/adam-nonconvergence-toy"], agents=[replay])
+    plan = waiting_plan(tmp_path)
     one = first(plan, runs)
     pool = start_pool(plan, runs)
     wait_until(lambda: any("cell_end" in p.read_text() for p in runs.rglob("stream.jsonl")))
@@ -171,3 +176,77 @@ def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path
     assert not any(is_held(one.folder()) for one in declare(plan, runs))
     assert run_plan(plan, runs, slots=2).done == 4
     check_final(plan, runs)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, None], ids=["ctrl-c", "sigterm", "batch-stop"])
+def test_a_stop_in_the_first_moment_is_heeded_by_what_is_just_begun(tmp_path: Path, how: int | None) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path)
+    pool = start_pool(plan, runs)
+    batch = runs / plan.name
+    wait_until(lambda: token(batch))
+    if how is None:
+        assert stop_pool(batch) == pool.pid
+    else:
+        pool.send_signal(how)
+    assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
+    assert not is_held(first(plan, runs).folder())
+    assert {row.reason for row in Index(runs).rows()} <= {"cancelled"}
+
+
+def test_what_a_person_stopped_is_made_again_however_often(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path, retries=0)
+    one = first(plan, runs)
+    for making in (1, 2):
+        pool = start_pool(plan, runs)
+        wait_until(lambda making=making: one.folder(making).stream.exists())
+        assert stop_pool(runs / plan.name) == pool.pid
+        assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
+        state = look(one, plan.retries)
+        assert state is not None and (state.reason, state.makings, state.final) == ("cancelled", making, False)
+    (tmp_path / "go").touch()
+    assert run_plan(plan, runs).done == 1
+    check_final(plan, runs)
+
+
+def test_faults_count_against_retries_and_stops_between_them_do_not(tmp_path: Path) -> None:
+    plan = waiting_plan(tmp_path)
+    one = first(plan, tmp_path)
+    ends = ["infrastructure_error", "cancelled", "cancelled", "infrastructure_error"]
+    for making, reason in enumerate(ends, 1):
+        folder = one.folder(making)
+        folder.path.mkdir(parents=True)
+        with StreamWriter(folder.stream, folder.store()) as writer:
+            writer.append("end", {"reason": reason, "detail": None, "usage": {}, "submission": None})
+    assert [look(one, retries).final for retries in (0, 1, 2)] == [True, True, False]  # type: ignore[union-attr]
+
+
+def test_what_was_stopped_before_anything_was_recorded_has_a_sound_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = waiting_plan(tmp_path)
+    one = first(plan, tmp_path)
+
+    def stopped(prepared: Prepared, observer: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("reclaim_nb.attempts.engine.run_attempt", stopped)
+    with heeding_sigterm():
+        state = settle(one, plan.retries)
+    assert (state.reason, state.makings, state.final) == ("cancelled", 1, False)
+    assert verify_record(one.folder()).problems == []
+
+
+def test_a_stop_reaches_a_pool_of_another_host_and_no_process_of_this_one(tmp_path: Path) -> None:
+    with only_pool(tmp_path) as held, subprocess.Popen(["sleep", "600"]) as bystander:
+        elsewhere = json.loads(held.token) | {"host": "elsewhere", "pid": bystander.pid}
+        (tmp_path / LOCK).write_text(json.dumps(elsewhere) + "\n")
+        with pytest.raises(AttemptError, match=f"pid {bystander.pid} on elsewhere"), only_pool(tmp_path):
+            pass
+        assert stop_pool(tmp_path) == bystander.pid
+        assert held.told_to_stop() and bystander.poll() is None
+        bystander.kill()
+    assert stop_pool(tmp_path) is None
+    with only_pool(tmp_path) as held:
+        assert not held.told_to_stop()
