@@ -24,12 +24,13 @@ import psutil
 
 from reclaim_nb.attempts.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.attempts.stopping import StopAsked
 from reclaim_nb.batch.lock import HeldBatch, only_pool, pool_at_work, stop_pool
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.server_box import keep_server_in_box
 from reclaim_nb.batch.settle import heeding_sigterm, look, needs_verdict, not_begun, settle
-from reclaim_nb.errors import AttemptError, ReclaimError
+from reclaim_nb.errors import AttemptError, ReclaimError, Stopped
 from reclaim_nb.record.folder import safe_name, write_json
 from reclaim_nb.record.index import spend_so_far
 
@@ -87,7 +88,7 @@ def run_plan(
     slots = slots or default_slots(plan)
     declared = declare(plan, runs)
     keep_plan(plan, runs)
-    with only_pool(batch_folder(plan, runs)) as held:
+    with StopAsked() as person, only_pool(batch_folder(plan, runs)) as held:
         progress = Progress.of(declared)
         begun: list[Declared] = []
         missing: list[Declared] = []
@@ -98,7 +99,7 @@ def run_plan(
             else:
                 (missing if state is None else begun).append(one)
         # What a killed pool left comes first: its kernels may live, and hold memory and GPUs.
-        _Pool(plan, held, slots, progress, watcher, gpus).run([*begun, *missing])
+        _Pool(plan, held, person, slots, progress, watcher, gpus).run([*begun, *missing])
     return progress
 
 
@@ -122,12 +123,14 @@ class _Pool:
         self,
         plan: Plan,
         held: HeldBatch,
+        person: StopAsked,
         slots: int,
         progress: Progress,
         watcher: Watcher | None,
         gpus: Sequence[str] | None,
     ) -> None:
-        self._retries, self._held, self._slots = plan.retries, held, slots
+        self._retries, self._slots = plan.retries, slots
+        self._held, self._person = held, person
         self._progress, self._watcher = progress, watcher
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOAD)
@@ -140,15 +143,15 @@ class _Pool:
     def run(self, todo: list[Declared]) -> None:
         waiting = deque(todo)
         keep_server_in_box()
-        with self._signals():
-            while (waiting and not self._stopping) or self._at_work:
-                while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):
-                    self._begin(one)
-                self._heed_stop()
-                self._tell()
-                for connection in wait(list(self._at_work), timeout=0.5):
-                    if isinstance(connection, Connection):
-                        self._end(connection)
+        while (waiting and not self._stopping) or self._at_work:
+            self._heed_stop()
+            while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):
+                self._begin(one)
+            self._tell()
+            for connection in wait(list(self._at_work), timeout=0.5):
+                if isinstance(connection, Connection):
+                    self._heed_stop()  # which it may have seen before this pool did
+                    self._end(connection)
         self._tell()
 
     def _next(self, waiting: deque[Declared]) -> Declared | None:
@@ -229,27 +232,13 @@ class _Pool:
 
     def _heed_stop(self) -> None:
         """Once a stop is asked for, by signal or file, cancel whatever is at work; its folders can be made again."""
-        self._stopping = self._stopping or self._held.told_to_stop()
+        self._stopping = self._stopping or self._person.asked or self._held.told_to_stop()
         if not self._stopping:
             return
         for one in self._at_work.values():
             if not one.told and one.process.pid is not None and one.process.is_alive():
                 one.told = True
                 os.kill(one.process.pid, signal.SIGTERM)
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM: begin nothing more, and cancel what is at work."""
-
-        def stop(number: int, frame: object) -> None:
-            self._stopping = True
-
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connection) -> None:
@@ -259,6 +248,8 @@ def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connec
     try:
         with heeding_sigterm():
             answer = settle(Declared.from_json(text), retries, gpus).to_json()
+    except Stopped:
+        answer = not_begun(None)
     except ReclaimError as problem:
         answer = not_begun(str(problem))
     answers.send(json.dumps(answer))

@@ -8,12 +8,14 @@ of times, by any process that sees the files, and nothing is done twice.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from reclaim_nb.attempts.reasons import ENDINGS, EndReason
@@ -228,6 +230,26 @@ def _grade(folder: AttemptFolder) -> None:
     write_verdict(folder, replay(folder))
 
 
+@contextmanager
+def _heeding_stop(batch: Path) -> Iterator[None]:
+    """Send this process SIGTERM once its batch is told to stop; nobody else would."""
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(WAIT_SECONDS):
+            if told_to_stop(batch):
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def main() -> None:
     """Settle the attempt that is given as JSON on standard input; print its state as one JSON line."""
     import logging
@@ -241,8 +263,10 @@ def main() -> None:
     retries = int(sys.argv[1])
     declared = Declared.from_json(sys.stdin.read())
     try:
-        state = settle(declared, retries)
-        answer = state.to_json()
+        with heeding_sigterm(), _heeding_stop(batch_of(declared)):
+            answer = settle(declared, retries).to_json()
+    except Stopped:
+        answer = not_begun(None)
     except ReclaimError as problem:
         answer = not_begun(str(problem))
     print(json.dumps(answer))
