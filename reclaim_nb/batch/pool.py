@@ -12,7 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from multiprocessing.connection import Connection, wait
@@ -29,13 +29,16 @@ from reclaim_nb.batch.lock import HeldBatch, only_pool, pool_at_work, stop_pool
 from reclaim_nb.batch.plan import Declared, Plan, declare, differing_fields
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.server_box import keep_server_in_box
-from reclaim_nb.batch.settle import heeding_sigterm, look, needs_verdict, not_begun, settle
+from reclaim_nb.batch.settle import heeding_sigterm, look, needs_verdict, not_begun, said, settle
 from reclaim_nb.errors import AttemptError, ReclaimError, Stopped
+from reclaim_nb.kernels.owner import process_start
 from reclaim_nb.record.folder import safe_name, write_json
 from reclaim_nb.record.index import spend_so_far
 
 PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
+STARTS = 3
+"""How often an attempt's process is started where its server is killed meanwhile."""
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -114,6 +117,7 @@ def default_slots(plan: Plan) -> int:
 class _AtWork:
     declared: Declared
     process: BaseProcess
+    started: str | None
     told: bool = False
     """It has been sent the signal to stop."""
 
@@ -153,6 +157,11 @@ class _Pool:
                     self._heed_stop()  # which it may have seen before this pool did
                     self._end(connection)
         self._tell()
+        if not self._held.in_place():
+            raise AttemptError(
+                f"{self._held.folder}: the batch was moved or deleted while this pool was at work; "
+                "put it back, or run it where it lies now"
+            )
 
     def _next(self, waiting: deque[Declared]) -> Declared | None:
         """Take the next attempt whose GPUs are free out of those that wait; None when none can begin now."""
@@ -181,13 +190,24 @@ class _Pool:
         return [one.declared for one in self._at_work.values()]
 
     def _begin(self, declared: Declared) -> None:
-        ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, self._gpus, theirs))
-        with _without_main():
-            process.start()
-        theirs.close()
-        self._at_work[ours] = _AtWork(declared, process)
-        self._progress.running[declared.key] = time.monotonic()
+        for _ in range(STARTS):
+            ours, theirs = self._context.Pipe(duplex=False)
+            process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, self._gpus, theirs))
+            try:
+                with _without_main():
+                    process.start()
+            except (EOFError, ConnectionError):  # the server was killed; the next start makes a new one
+                ours.close()
+            else:
+                self._at_work[ours] = _AtWork(declared, process, process_start(process.pid or 0))
+                self._progress.running[declared.key] = time.monotonic()
+                return
+            finally:
+                theirs.close()
+            self._heed_stop()
+            if self._stopping:
+                return
+        self._progress.problems[declared.key] = f"the server that begins attempts was killed {STARTS} times"
 
     def _end(self, connection: Connection) -> None:
         ended = self._at_work.pop(connection)
@@ -208,7 +228,8 @@ class _Pool:
             # The process died before its attempt was settled; the files say how far it got.
             crashes = self._crashes[declared.key] = self._crashes.get(declared.key, 0) + 1
             if crashes > self._retries:
-                self._progress.problems[declared.key] = f"its process died {crashes} times (exit {process.exitcode})"
+                what = "it was stopped" if answer["reason"] == "cancelled" else "its process died"
+                self._progress.problems[declared.key] = f"{what} {crashes} times (exit {process.exitcode})"
             else:
                 self._begin(declared)
 
@@ -231,14 +252,17 @@ class _Pool:
         return found
 
     def _heed_stop(self) -> None:
-        """Once a stop is asked for, by signal or file, cancel whatever is at work; its folders can be made again."""
+        """Once a stop is asked for, or the folder is gone, cancel whatever is at work; it can be made again."""
         self._stopping = self._stopping or self._person.asked or self._held.told_to_stop()
+        self._stopping = self._stopping or not self._held.in_place()
         if not self._stopping:
             return
         for one in self._at_work.values():
-            if not one.told and one.process.pid is not None and one.process.is_alive():
+            # Not is_alive(): it says no for all, once the server that they were forked from is gone.
+            pid = one.process.pid
+            if not one.told and pid is not None and one.started is not None and process_start(pid) == one.started:
                 one.told = True
-                os.kill(one.process.pid, signal.SIGTERM)
+                os.kill(pid, signal.SIGTERM)
 
 
 def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connection) -> None:
@@ -250,9 +274,10 @@ def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connec
             answer = settle(Declared.from_json(text), retries, gpus).to_json()
     except Stopped:
         answer = not_begun(None)
-    except ReclaimError as problem:
-        answer = not_begun(str(problem))
-    answers.send(json.dumps(answer))
+    except (ReclaimError, OSError) as problem:
+        answer = not_begun(said(problem))
+    with suppress(BrokenPipeError):  # the pool was killed; the next one looks at the files
+        answers.send(json.dumps(answer))
 
 
 @contextmanager

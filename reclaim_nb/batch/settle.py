@@ -59,6 +59,13 @@ def not_begun(problem: str | None) -> dict[str, Any]:
     return {"folder": None, "reason": None, "final": False, "hours": None, "problem": problem}
 
 
+def said(problem: Exception) -> str:
+    """Return what people are told of a problem; of one of the disk, what and where."""
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"{problem.strerror}: {problem.filename}" if problem.filename else problem.strerror
+    return str(problem)
+
+
 def look(declared: Declared, retries: int) -> Settled | None:
     """Return how a declared attempt stands, from its files alone; None when it was never begun."""
     makings = 0
@@ -267,8 +274,8 @@ def main() -> None:
             answer = settle(declared, retries).to_json()
     except Stopped:
         answer = not_begun(None)
-    except ReclaimError as problem:
-        answer = not_begun(str(problem))
+    except (ReclaimError, OSError) as problem:
+        answer = not_begun(said(problem))
     print(json.dumps(answer))
 
 

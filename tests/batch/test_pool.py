@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 from decimal import Decimal
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from batch_helpers import (
     check_final,
@@ -28,7 +31,7 @@ from batch_helpers import (
 from reclaim_nb.attempts.prepare import Prepared
 from reclaim_nb.batch.lock import LOCK, only_pool, stop_pool, token
 from reclaim_nb.batch.plan import declare
-from reclaim_nb.batch.pool import default_slots, run_plan
+from reclaim_nb.batch.pool import STARTS, default_slots, run_plan
 from reclaim_nb.batch.settle import heeding_sigterm, look, settle
 from reclaim_nb.errors import AttemptError
 from reclaim_nb.record.folder import is_held
@@ -250,3 +253,56 @@ def test_a_stop_reaches_a_pool_of_another_host_and_no_process_of_this_one(tmp_pa
     assert stop_pool(tmp_path) is None
     with only_pool(tmp_path) as held:
         assert not held.told_to_stop()
+
+
+def test_what_the_disk_refuses_is_told_and_not_tried_again_at_once(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    (runs / plan.name).mkdir(parents=True)
+    (runs / plan.name / "small").touch()
+    progress = run_plan(plan, runs)
+    ((_, problem),) = progress.problems.items()
+    assert problem.startswith("Not a directory: ") and str(runs) in problem
+
+
+@pytest.mark.parametrize("killed", [1, STARTS])
+def test_a_server_that_is_killed_while_it_begins_an_attempt_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: int
+) -> None:
+    begin, starts = ForkServerProcess._Popen, []
+
+    def die(process: Any) -> Any:
+        starts.append(process)
+        if len(starts) <= killed:
+            raise EOFError
+        return begin(process)
+
+    monkeypatch.setattr(ForkServerProcess, "_Popen", staticmethod(die))
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    progress = run_plan(plan, tmp_path)
+    assert progress.done == (killed < STARTS)
+    assert ["killed" in problem for problem in progress.problems.values()] == [True] * (killed == STARTS)
+
+
+def test_a_batch_that_is_moved_away_is_not_begun_anew_in_its_old_place(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path, repeats=3)
+    pool = start_pool(plan, runs, slots=1)
+    wait_until(lambda: first(plan, runs).folder().stream.exists())
+    runs.rename(tmp_path / "moved")
+    assert pool.wait(timeout=120) == 1
+    assert "moved or deleted" in output_of(plan, runs).read_text()
+    assert not list(runs.rglob("02"))
+
+
+def test_a_stop_is_heeded_though_the_server_of_the_attempts_is_gone(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path)
+    pool = start_pool(plan, runs)
+    wait_until(lambda: first(plan, runs).folder().stream.exists())
+    for child in psutil.Process(pool.pid).children():
+        if "multiprocessing.forkserver" in " ".join(child.cmdline()):
+            child.kill()
+    pool.send_signal(signal.SIGTERM)
+    assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
+    assert [row.reason for row in Index(runs).rows()] == ["cancelled"]
