@@ -138,8 +138,12 @@ def _settle(declared: Declared, retries: int, gpus: Sequence[str] | None) -> Set
                 raise Stopped("the attempt was cancelled")
         elif is_held(state.folder):
             time.sleep(WAIT_SECONDS)
-        elif _go_on(state.folder) == "cancelled":
+        elif (reason := _go_on(state.folder)) == "cancelled":
             raise Stopped("the attempt was cancelled")
+        elif reason is not None and end_reason(state.folder) is None:
+            raise RecordError(
+                f"{state.folder.path}: the disk does not take its end; free space, then run the batch again"
+            )
 
 
 def batch_of(declared: Declared) -> Path:

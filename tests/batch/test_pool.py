@@ -29,11 +29,12 @@ from batch_helpers import (
 )
 
 from reclaim_nb.attempts.prepare import Prepared
+from reclaim_nb.attempts.runner import Finished
 from reclaim_nb.batch.lock import LOCK, only_pool, stop_pool, token
 from reclaim_nb.batch.plan import declare
 from reclaim_nb.batch.pool import STARTS, default_slots, run_plan
 from reclaim_nb.batch.settle import heeding_sigterm, look, settle
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.record.folder import is_held
 from reclaim_nb.record.index import Index
 from reclaim_nb.record.stream import StreamWriter
@@ -306,3 +307,17 @@ def test_a_stop_is_heeded_though_the_server_of_the_attempts_is_gone(tmp_path: Pa
     pool.send_signal(signal.SIGTERM)
     assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
     assert [row.reason for row in Index(runs).rows()] == ["cancelled"]
+
+
+def test_an_attempt_whose_end_the_disk_does_not_take_is_not_gone_on_with_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = waiting_plan(tmp_path)
+    one = first(plan, tmp_path)
+    one.folder().path.mkdir(parents=True)
+    with StreamWriter(one.folder().stream, one.folder().store()) as writer:
+        writer.append("note", {"what": "begun", "text": ""})
+    tries = iter([Finished(one.folder(), "infrastructure_error", "no space", {})])
+    monkeypatch.setattr("reclaim_nb.batch.settle.resume_attempt", lambda path: next(tries))
+    with pytest.raises(RecordError, match="free space"):
+        settle(one, plan.retries)
