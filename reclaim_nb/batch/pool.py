@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import math
@@ -13,7 +12,8 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -24,21 +24,24 @@ import psutil
 
 from reclaim_nb.attempts.gpus import Wanted, free, machine_gpus, same_ids, wanted
 from reclaim_nb.attempts.prepare import Request
+from reclaim_nb.attempts.stopping import StopAsked
 from reclaim_nb.batch.check import declare_checked
+from reclaim_nb.batch.lock import HeldBatch, only_pool, pool_at_work, stop_pool
 from reclaim_nb.batch.plan import Declared, Plan, differing_fields, kept_plan
 from reclaim_nb.batch.progress import Progress, Watcher
 from reclaim_nb.batch.server_box import keep_server_in_box
-from reclaim_nb.batch.settle import look, needs_verdict, not_begun, settle
-from reclaim_nb.errors import AttemptError, ReclaimError
-from reclaim_nb.record.folder import safe_name, take_lock, write_json
+from reclaim_nb.batch.settle import heeding_sigterm, look, needs_verdict, not_begun, said, settle
+from reclaim_nb.errors import AttemptError, ReclaimError, Stopped
+from reclaim_nb.kernels.owner import process_start
+from reclaim_nb.record.folder import safe_name, write_json
 from reclaim_nb.record.index import spend_so_far
 
 PRELOAD = ["reclaim_nb.batch.warm"]
 """Imported once in the server that attempts are forked from: an attempt then starts in milliseconds."""
-LOCK = ".pool.lock"
-"""File of a batch's folder that its pool holds locked, with its pid."""
 PLACES = "*/*/*/*"
 """Where attempts lie in the folder of their batch: suite, paper, agent, repeat."""
+STARTS = 3
+"""How often an attempt's process is started where its server is killed meanwhile."""
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -95,7 +98,7 @@ def run_plan(
     declared = declare_checked(plan, runs, gpus)
     slots = slots or default_slots(plan)
     keep_plan(plan, runs)
-    with only_pool(batch_folder(plan, runs)):
+    with StopAsked() as person, only_pool(batch_folder(plan, runs)) as held:
         progress = Progress.of(declared)
         begun: list[Declared] = []
         missing: list[Declared] = []
@@ -106,7 +109,7 @@ def run_plan(
             else:
                 (missing if state is None else begun).append(one)
         # What a killed pool left comes first: its kernels may live, and hold memory and GPUs.
-        _Pool(plan, slots, progress, watcher, gpus).run([*begun, *missing])
+        _Pool(plan, held, person, slots, progress, watcher, gpus).run([*begun, *missing])
     return progress
 
 
@@ -117,15 +120,32 @@ def default_slots(plan: Plan) -> int:
     return max(1, min(by_cpus, psutil.virtual_memory().total // 2**20 // one.memory_mib))
 
 
+@dataclass
+class _AtWork:
+    declared: Declared
+    process: BaseProcess
+    started: str | None
+    told: bool = False
+    """It has been sent the signal to stop."""
+
+
 class _Pool:
     def __init__(
-        self, plan: Plan, slots: int, progress: Progress, watcher: Watcher | None, gpus: Sequence[str] | None
+        self,
+        plan: Plan,
+        held: HeldBatch,
+        person: StopAsked,
+        slots: int,
+        progress: Progress,
+        watcher: Watcher | None,
+        gpus: Sequence[str] | None,
     ) -> None:
         self._retries, self._slots = plan.retries, slots
+        self._held, self._person = held, person
         self._progress, self._watcher = progress, watcher
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOAD)
-        self._at_work: dict[Connection, tuple[Declared, BaseProcess]] = {}
+        self._at_work: dict[Connection, _AtWork] = {}
         self._gpus = None if gpus is None else same_ids(gpus)
         self._crashes: dict[str, int] = {}
         self._stopping = False
@@ -134,16 +154,22 @@ class _Pool:
     def run(self, todo: list[Declared]) -> None:
         waiting = deque(todo)
         keep_server_in_box()
-        with self._signals():
-            while (waiting and not self._stopping) or self._at_work:
-                while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):
-                    self._begin(one)
-                self._tell()
-                for connection in wait(list(self._at_work), timeout=0.5):
-                    if isinstance(connection, Connection):
-                        self._end(connection)
+        while (waiting and not self._stopping) or self._at_work:
+            self._heed_stop()
+            while not self._stopping and len(self._at_work) < self._slots and (one := self._next(waiting)):
+                self._begin(one)
+            self._tell()
+            for connection in wait(list(self._at_work), timeout=0.5):
+                if isinstance(connection, Connection):
+                    self._heed_stop()  # which it may have seen before this pool did
+                    self._end(connection)
         self._look_again = 0.0
         self._tell()
+        if not self._held.in_place():
+            raise AttemptError(
+                f"{self._held.folder}: the batch was moved or deleted while this pool was at work; "
+                "put it back, or run it where it lies now"
+            )
 
     def _next(self, waiting: deque[Declared]) -> Declared | None:
         """Take the next attempt whose GPUs are free out of those that wait; None when none can begin now."""
@@ -163,22 +189,37 @@ class _Pool:
         if self._gpus is None:
             self._gpus = machine_gpus()
         total = len(self._gpus)
-        ours = sum(wanted(one.request.gpus, one.device).number for one, _ in self._at_work.values())
+        ours = sum(wanted(one.request.gpus, one.device).number for one in self._declared())
         # Those of ours that have only just begun may not hold theirs yet.
         used = max(ours, total - len(free(self._gpus)))
         return want.number <= total - used or want.number > total  # more than there are: the attempt says so itself
 
+    def _declared(self) -> list[Declared]:
+        return [one.declared for one in self._at_work.values()]
+
     def _begin(self, declared: Declared) -> None:
-        ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, self._gpus, theirs))
-        with _without_main():
-            process.start()
-        theirs.close()
-        self._at_work[ours] = (declared, process)
-        self._progress.running[declared.key] = time.monotonic()
+        for _ in range(STARTS):
+            ours, theirs = self._context.Pipe(duplex=False)
+            process = self._context.Process(target=_work, args=(declared.to_json(), self._retries, self._gpus, theirs))
+            try:
+                with _without_main():
+                    process.start()
+            except (EOFError, ConnectionError):  # the server was killed; the next start makes a new one
+                ours.close()
+            else:
+                self._at_work[ours] = _AtWork(declared, process, process_start(process.pid or 0))
+                self._progress.running[declared.key] = time.monotonic()
+                return
+            finally:
+                theirs.close()
+            self._heed_stop()
+            if self._stopping:
+                return
+        self._progress.problems[declared.key] = f"the server that begins attempts was killed {STARTS} times"
 
     def _end(self, connection: Connection) -> None:
-        declared, process = self._at_work.pop(connection)
+        ended = self._at_work.pop(connection)
+        declared, process = ended.declared, ended.process
         began = self._progress.running.pop(declared.key)
         try:
             answer = json.loads(connection.recv())
@@ -195,7 +236,8 @@ class _Pool:
             # The process died before its attempt was settled; the files say how far it got.
             crashes = self._crashes[declared.key] = self._crashes.get(declared.key, 0) + 1
             if crashes > self._retries:
-                self._progress.problems[declared.key] = f"its process died {crashes} times (exit {process.exitcode})"
+                what = "it was stopped" if answer["reason"] == "cancelled" else "its process died"
+                self._progress.problems[declared.key] = f"{what} {crashes} times (exit {process.exitcode})"
             else:
                 self._begin(declared)
 
@@ -210,29 +252,25 @@ class _Pool:
     def _spending(self) -> dict[str, Decimal]:
         """Return what attempts at work have spent by their records so far."""
         found: dict[str, Decimal] = {}
-        for declared, _ in self._at_work.values():
+        for declared in self._declared():
             state = look(declared, self._retries)
             if state is not None and state.folder.stream.exists():
                 hours = Decimal(spend_so_far(state.folder.stream) or 0)
                 found[declared.device] = found.get(declared.device, Decimal(0)) + hours
         return found
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGINT and SIGTERM: begin nothing more, and cancel what is at work; its folders can be made again."""
-
-        def stop(number: int, frame: object) -> None:
-            self._stopping = True
-            for _, process in self._at_work.values():
-                if process.pid is not None and process.is_alive():
-                    os.kill(process.pid, signal.SIGTERM)
-
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _heed_stop(self) -> None:
+        """Once a stop is asked for, or the folder is gone, cancel whatever is at work; it can be made again."""
+        self._stopping = self._stopping or self._person.asked or self._held.told_to_stop()
+        self._stopping = self._stopping or not self._held.in_place()
+        if not self._stopping:
+            return
+        for one in self._at_work.values():
+            # Not is_alive(): it says no for all, once the server that they were forked from is gone.
+            pid = one.process.pid
+            if not one.told and pid is not None and one.started is not None and process_start(pid) == one.started:
+                one.told = True
+                os.kill(pid, signal.SIGTERM)
 
 
 def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connection) -> None:
@@ -240,10 +278,14 @@ def _work(text: str, retries: int, gpus: tuple[str, ...] | None, answers: Connec
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.setpgrp()  # Ctrl-C reaches the pool alone, which then stops its attempts in order
     try:
-        answer = settle(Declared.from_json(text), retries, gpus).to_json()
-    except ReclaimError as problem:
-        answer = not_begun(str(problem))
-    answers.send(json.dumps(answer))
+        with heeding_sigterm():
+            answer = settle(Declared.from_json(text), retries, gpus).to_json()
+    except Stopped:
+        answer = not_begun(None)
+    except (ReclaimError, OSError) as problem:
+        answer = not_begun(said(problem))
+    with suppress(BrokenPipeError):  # the pool was killed; the next one looks at the files
+        answers.send(json.dumps(answer))
 
 
 @contextmanager
@@ -257,40 +299,4 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-@contextmanager
-def only_pool(folder: Path) -> Iterator[None]:
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        take_lock(handle)
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
-        yield
-    except BlockingIOError:
-        pid = os.read(handle, 20).decode().strip()
-        raise AttemptError(f"{folder}: a pool is at work on this batch (pid {pid})") from None
-    finally:
-        os.close(handle)
-
-
-def pool_at_work(folder: Path) -> int | None:
-    """Return the pid of the pool at work on a batch, None when there is none."""
-    try:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pid = os.read(handle, 20).decode().strip()
-        return int(pid) if pid else None  # it has only just begun
-    finally:
-        os.close(handle)
-    return None
-
-
-def stop_pool(folder: Path) -> int | None:
-    """Tell the pool at work on a batch to stop; return its pid, None when there is none."""
-    pid = pool_at_work(folder)
-    if pid is not None:
-        os.kill(pid, signal.SIGTERM)
-    return pid
+__all__ = ["batch_folder", "default_slots", "keep_plan", "only_pool", "pool_at_work", "run_plan", "stop_pool"]

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import nbformat
+
 from reclaim_nb.batch.plan import Declared, Plan, declare, make_plan
 from reclaim_nb.batch.settle import look
 from reclaim_nb.kernels.leftovers import find_leftovers
@@ -20,6 +22,8 @@ from reclaim_nb.record.index import Index
 from reclaim_nb.record.verify import verify_record
 
 PAPERS = ["small/ntk-relu-gradient-angle", "small/iforest-breastw"]
+
+HANDS_IN = "attempt.submit('1')"
 
 
 def quick_plan(name: str = "quick", **changes: Any) -> Plan:
@@ -33,12 +37,22 @@ def quick_plan(name: str = "quick", **changes: Any) -> Plan:
     return make_plan({**raw, **changes})
 
 
+def waiting_plan(folder: Path, **changes: Any) -> Plan:
+    """Return a plan of one attempt that hands in once the file ``go`` lies in a folder."""
+    from in_step import until_let_go  # which a process of a test's own would not find
+
+    cells = [nbformat.v4.new_code_cell(until_let_go(str(folder / "go"))), nbformat.v4.new_code_cell(HANDS_IN)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "waits.ipynb")
+    replay = {"name": "replay", "options": {"notebook": str(folder / "waits.ipynb")}}
+    return quick_plan(papers=["small/adam-nonconvergence-toy"], agents=[replay], **changes)
+
+
 def table(runs: Path) -> list[tuple[str, str | None, str | None, str | None]]:
     """Return what a batch's table says: place, end reason, outcome, cause."""
     return [(row.path, row.reason, row.outcome, row.cause) for row in Index(runs).rows()]
 
 
-def start_pool(plan: Plan, runs: Path, slots: int = 2) -> subprocess.Popen[bytes]:
+def start_pool(plan: Plan, runs: Path, *options: str, slots: int = 2) -> subprocess.Popen[bytes]:
     """Start ``reclaim batch run`` as its own process."""
     file = runs.parent / f"{plan.name}.json"
     file.write_text(json.dumps(plan.model_dump(mode="json")))
@@ -46,7 +60,7 @@ def start_pool(plan: Plan, runs: Path, slots: int = 2) -> subprocess.Popen[bytes
     # A file, not a pipe: the attempts of a killed pool would hold a pipe open for as long as they live.
     with open(output_of(plan, runs), "w") as output:
         return subprocess.Popen(
-            [*command, "--slots", str(slots), "--json"],
+            [*command, *options, "--slots", str(slots), "--json"],
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,

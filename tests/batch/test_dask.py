@@ -12,11 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from batch_helpers import check_final, quick_plan, table, wait_until
+from batch_helpers import check_final, first, output_of, quick_plan, start_pool, table, wait_until, waiting_plan
 
 distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
 
 from reclaim_nb.batch.dask import run_on_dask  # noqa: E402
+from reclaim_nb.batch.lock import stop_pool  # noqa: E402
+from reclaim_nb.record.folder import is_held  # noqa: E402
+from reclaim_nb.record.index import Index  # noqa: E402
 
 pytestmark = pytest.mark.timeout(900)  # the cluster that all tests share starts in the first one's time
 
@@ -40,10 +43,12 @@ class Cluster:
         assert found is not None
         self.address = found.group()
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
+    def start_worker(self, preload: str = "") -> subprocess.Popen[bytes]:
         number = len(self.workers)
         arguments = ["worker", self.address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard"]
         arguments += ["--local-directory", str(self.folder / f"w{number}"), "--death-timeout", "60"]
+        if preload:
+            arguments += ["--preload", preload]
         worker = self._start(arguments, self.folder / f"worker-{number}.log")
         self.workers.append(worker)
         return worker
@@ -110,6 +115,50 @@ def test_every_attempt_gets_one_result_though_worker_scheduler_and_client_are_lo
     assert killed
     assert (progress.done, progress.problems) == (8, {})
     check_final(plan, runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, None], ids=["ctrl-c", "sigterm", "batch-stop"])
+def test_a_stop_cancels_what_workers_do_and_begins_nothing_more(
+    cluster: Cluster, tmp_path: Path, how: int | None
+) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path, repeats=2)
+    cluster.start_worker()
+    client = start_pool(plan, runs, "--dask", cluster.address)
+    one = first(plan, runs)
+    wait_until(lambda: one.folder().stream.exists())
+    if how is None:
+        assert stop_pool(runs / plan.name) == client.pid
+    else:
+        client.send_signal(how)
+    told = client.wait(timeout=120), output_of(plan, runs).read_text()
+    assert told[0] == 4, told
+    assert not is_held(one.folder())
+    assert [row.reason for row in Index(runs).rows()] == ["cancelled"]
+
+
+@pytest.mark.slow
+def test_a_worker_that_does_not_see_the_batch_says_so(cluster: Cluster, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    code = "import sys; from reclaim_nb.batch import lock; lock.LOCK = '.of-another-disk'"
+    cluster.start_worker(preload=code)
+    with distributed.Client(cluster.address) as client:
+        progress = run_on_dask(plan, runs, client)
+    ((_, problem),) = progress.problems.items()
+    assert os.uname().nodename in problem and str(runs / plan.name) in problem
+    assert progress.done == 0 and not list(runs.rglob("stream.jsonl"))
+
+
+def test_what_a_worker_says_is_believed_once_it_is_seen_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = {"folder": "/elsewhere", "reason": "submitted", "final": True, "hours": "0.1", "problem": None}
+    monkeypatch.setattr("reclaim_nb.batch.dask.settle_elsewhere", lambda *given: says)
+    monkeypatch.setattr("reclaim_nb.batch.dask.LATE_SECONDS", 0.5)
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    with distributed.Client(n_workers=1, processes=False, dashboard_address=None) as client:
+        progress = run_on_dask(plan, tmp_path, client)
+    assert progress.done == 0 and "/elsewhere" in next(iter(progress.problems.values()))
 
 
 def test_a_cluster_file_starts_a_cluster_and_a_wrong_one_is_refused_by_field(tmp_path: Path) -> None:

@@ -10,25 +10,39 @@ import signal
 import subprocess
 import sys
 from decimal import Decimal
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Any
 
-import nbformat
+import psutil
 import pytest
-from batch_helpers import check_final, first, kill_hard, output_of, quick_plan, start_pool, table, wait_until
-from in_step import until_let_go
+from batch_helpers import (
+    check_final,
+    first,
+    kill_hard,
+    output_of,
+    quick_plan,
+    start_pool,
+    table,
+    wait_until,
+    waiting_plan,
+)
 
+from reclaim_nb.attempts.prepare import Prepared
+from reclaim_nb.attempts.runner import Finished
+from reclaim_nb.batch.lock import LOCK, only_pool, stop_pool, token
 from reclaim_nb.batch.plan import declare
-from reclaim_nb.batch.pool import default_slots, run_plan
+from reclaim_nb.batch.pool import STARTS, default_slots, run_plan
 from reclaim_nb.batch.progress import Progress
-from reclaim_nb.batch.settle import look, settle
-from reclaim_nb.errors import AttemptError
+from reclaim_nb.batch.settle import heeding_sigterm, look, settle
+from reclaim_nb.errors import AttemptError, RecordError
 from reclaim_nb.kernels.box import Box
 from reclaim_nb.record.folder import is_held
 from reclaim_nb.record.index import Index
+from reclaim_nb.record.stream import StreamWriter
+from reclaim_nb.record.verify import verify_record
 
 EXPECTED = {"constant": ("submitted", "disqualified", "C12"), "nothing": ("agent_stopped", "not_reproduced", "C03")}
-
-HANDS_IN = "attempt.submit('1')"
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +125,7 @@ def test_only_one_pool_works_on_a_batch(tmp_path: Path) -> None:
 
 def test_a_fault_of_the_harness_is_made_again_in_a_folder_of_its_own(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(until_let_go(str(tmp_path / "go"))), nbformat.v4.new_code_cell(HANDS_IN)]
-    )
-    nbformat.write(notebook, tmp_path / "waits.ipynb")
-    replay = {"name": "replay", "options": {"notebook": str(tmp_path / "waits.ipynb")}}
-    plan = quick_plan(papers=["small/adam-nonconvergence-toy"], agents=[replay])
+    plan = waiting_plan(tmp_path)
     one = first(plan, runs)
     pool = start_pool(plan, runs)
     wait_until(lambda: any("cell_end" in p.read_text() for p in runs.rglob("stream.jsonl")))
@@ -199,3 +208,144 @@ def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path
     shown = status(runs)
     assert "5 were made" in shown.stdout and "0 without a verdict" in shown.stdout
     assert shown.stderr == ""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, None], ids=["ctrl-c", "sigterm", "batch-stop"])
+def test_a_stop_in_the_first_moment_is_heeded_by_what_is_just_begun(tmp_path: Path, how: int | None) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path)
+    pool = start_pool(plan, runs)
+    batch = runs / plan.name
+    wait_until(lambda: token(batch))
+    if how is None:
+        assert stop_pool(batch) == pool.pid
+    else:
+        pool.send_signal(how)
+    assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
+    assert not is_held(first(plan, runs).folder())
+    assert {row.reason for row in Index(runs).rows()} <= {"cancelled"}
+
+
+def test_what_a_person_stopped_is_made_again_however_often(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path, retries=0)
+    one = first(plan, runs)
+    for making in (1, 2):
+        pool = start_pool(plan, runs)
+        wait_until(lambda making=making: one.folder(making).stream.exists())
+        assert stop_pool(runs / plan.name) == pool.pid
+        assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
+        state = look(one, plan.retries)
+        assert state is not None and (state.reason, state.makings, state.final) == ("cancelled", making, False)
+    (tmp_path / "go").touch()
+    assert run_plan(plan, runs).done == 1
+    check_final(plan, runs)
+
+
+def test_faults_count_against_retries_and_stops_between_them_do_not(tmp_path: Path) -> None:
+    plan = waiting_plan(tmp_path)
+    one = first(plan, tmp_path)
+    ends = ["infrastructure_error", "cancelled", "cancelled", "infrastructure_error"]
+    for making, reason in enumerate(ends, 1):
+        folder = one.folder(making)
+        folder.path.mkdir(parents=True)
+        with StreamWriter(folder.stream, folder.store()) as writer:
+            writer.append("end", {"reason": reason, "detail": None, "usage": {}, "submission": None})
+    assert [look(one, retries).final for retries in (0, 1, 2)] == [True, True, False]  # type: ignore[union-attr]
+
+
+def test_what_was_stopped_before_anything_was_recorded_has_a_sound_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = waiting_plan(tmp_path)
+    one = first(plan, tmp_path)
+
+    def stopped(prepared: Prepared, observer: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("reclaim_nb.attempts.engine.run_attempt", stopped)
+    with heeding_sigterm():
+        state = settle(one, plan.retries)
+    assert (state.reason, state.makings, state.final) == ("cancelled", 1, False)
+    assert verify_record(one.folder()).problems == []
+
+
+def test_a_stop_reaches_a_pool_of_another_host_and_no_process_of_this_one(tmp_path: Path) -> None:
+    with only_pool(tmp_path) as held, subprocess.Popen(["sleep", "600"]) as bystander:
+        elsewhere = json.loads(held.token) | {"host": "elsewhere", "pid": bystander.pid}
+        (tmp_path / LOCK).write_text(json.dumps(elsewhere) + "\n")
+        with pytest.raises(AttemptError, match=f"pid {bystander.pid} on elsewhere"), only_pool(tmp_path):
+            pass
+        assert stop_pool(tmp_path) == bystander.pid
+        assert held.told_to_stop() and bystander.poll() is None
+        bystander.kill()
+    assert stop_pool(tmp_path) is None
+    with only_pool(tmp_path) as held:
+        assert not held.told_to_stop()
+
+
+def test_what_the_disk_refuses_is_told_and_not_tried_again_at_once(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    (runs / plan.name).mkdir(parents=True)
+    (runs / plan.name / "small").touch()
+    progress = run_plan(plan, runs)
+    ((_, problem),) = progress.problems.items()
+    assert problem.startswith("Not a directory: ") and str(runs) in problem
+
+
+@pytest.mark.parametrize("killed", [1, STARTS])
+def test_a_server_that_is_killed_while_it_begins_an_attempt_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: int
+) -> None:
+    begin, starts = ForkServerProcess._Popen, []
+
+    def die(process: Any) -> Any:
+        starts.append(process)
+        if len(starts) <= killed:
+            raise EOFError
+        return begin(process)
+
+    monkeypatch.setattr(ForkServerProcess, "_Popen", staticmethod(die))
+    plan = quick_plan(papers=["small/ntk-relu-gradient-angle"], agents=["nothing"])
+    progress = run_plan(plan, tmp_path)
+    assert progress.done == (killed < STARTS)
+    assert ["killed" in problem for problem in progress.problems.values()] == [True] * (killed == STARTS)
+
+
+def test_a_batch_that_is_moved_away_is_not_begun_anew_in_its_old_place(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path, repeats=3)
+    pool = start_pool(plan, runs, slots=1)
+    wait_until(lambda: first(plan, runs).folder().stream.exists())
+    runs.rename(tmp_path / "moved")
+    assert pool.wait(timeout=120) == 1
+    assert "moved or deleted" in output_of(plan, runs).read_text()
+    assert not list(runs.rglob("02"))
+
+
+def test_a_stop_is_heeded_though_the_server_of_the_attempts_is_gone(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    plan = waiting_plan(tmp_path)
+    pool = start_pool(plan, runs)
+    wait_until(lambda: first(plan, runs).folder().stream.exists())
+    for child in psutil.Process(pool.pid).children():
+        if "multiprocessing.forkserver" in " ".join(child.cmdline()):
+            child.kill()
+    pool.send_signal(signal.SIGTERM)
+    assert pool.wait(timeout=120) == 4, output_of(plan, runs).read_text()
+    assert [row.reason for row in Index(runs).rows()] == ["cancelled"]
+
+
+def test_an_attempt_whose_end_the_disk_does_not_take_is_not_gone_on_with_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = waiting_plan(tmp_path)
+    one = first(plan, tmp_path)
+    one.folder().path.mkdir(parents=True)
+    with StreamWriter(one.folder().stream, one.folder().store()) as writer:
+        writer.append("note", {"what": "begun", "text": ""})
+    tries = iter([Finished(one.folder(), "infrastructure_error", "no space", {})])
+    monkeypatch.setattr("reclaim_nb.batch.settle.resume_attempt", lambda path: next(tries))
+    with pytest.raises(RecordError, match="free space"):
+        settle(one, plan.retries)
