@@ -73,7 +73,6 @@ def internet(docker: str) -> Iterator[Internet]:
     except KernelError as problem:
         pytest.skip(f"the image of the proxy cannot be built here: {problem}")
     client = engine()
-    gateway = client.api.inspect_network("bridge")["IPAM"]["Config"][0]["Gateway"]
     server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), _Page)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     port = server.server_address[1]
@@ -82,8 +81,8 @@ def internet(docker: str) -> Iterator[Internet]:
     )
     try:
         neighbour.reload()
-        address = neighbour.attrs["NetworkSettings"]["Networks"]["bridge"]["IPAddress"]
-        yield Internet(gateway, port, address)
+        bridge = neighbour.attrs["NetworkSettings"]["Networks"]["bridge"]
+        yield Internet(bridge["Gateway"], port, bridge["IPAddress"])
     finally:
         neighbour.remove(force=True)
         server.shutdown()

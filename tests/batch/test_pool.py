@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from decimal import Decimal
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -160,10 +161,10 @@ def one_box(box: Path, runs: Path) -> bool:
 def test_a_killed_batch_is_gone_on_with_and_gives_the_same_table(
     tmp_path: Path, made: Path, whole_tree: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs, boxes, other = tmp_path / "runs", tmp_path / "b", tmp_path / "t"
-    for folder, name in ((boxes, "RECLAIM_BOXES"), (other, "TMPDIR")):
-        folder.mkdir()
-        monkeypatch.setenv(name, str(folder))
+    runs = tmp_path / "runs"
+    boxes, other = (Path(tempfile.mkdtemp(prefix="rt", dir="/tmp")) for _ in range(2))  # short enough for sockets
+    monkeypatch.setenv("RECLAIM_BOXES", str(boxes))
+    monkeypatch.setenv("TMPDIR", str(other))
     chance = random.Random(7)
     for _ in range(2):
         pool = start_pool(quick_plan(), runs)
@@ -175,6 +176,7 @@ def test_a_killed_batch_is_gone_on_with_and_gives_the_same_table(
     assert list(other.iterdir()) == []
     # A runner that is killed in the very moment of making its box leaves one that names nobody.
     assert [box.name for box in boxes.iterdir() if Box(box).owner() is not None] == []
+    shutil.rmtree(boxes)
     final = {}
     for one in declare(quick_plan(), runs):
         state = look(one, 2)
