@@ -53,14 +53,14 @@ def table(runs: Path) -> list[tuple[str, str | None, str | None, str | None]]:
 
 
 def start_pool(plan: Plan, runs: Path, *options: str, slots: int = 2) -> subprocess.Popen[bytes]:
-    """Start ``reclaim batch run`` as its own process."""
+    """Start ``reclaim batch run`` as its own process, on this machine or as the options say."""
     file = runs.parent / f"{plan.name}.json"
     file.write_text(json.dumps(plan.model_dump(mode="json")))
     command = [sys.executable, "-m", "reclaim_nb.cli", "batch", "run", str(file), "--runs", str(runs)]
     # A file, not a pipe: the attempts of a killed pool would hold a pipe open for as long as they live.
     with open(output_of(plan, runs), "w") as output:
         return subprocess.Popen(
-            [*command, *options, "--slots", str(slots), "--json"],
+            [*command, *(options or ("--slots", str(slots))), "--json"],
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
