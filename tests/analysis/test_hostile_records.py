@@ -224,7 +224,7 @@ def test_a_runner_that_died_before_it_began_is_a_fault_and_no_riddle(runs: Path)
 
     unbegun = runs / PAPER / "replay" / "02"
     unbegun.mkdir()
-    _bury(AttemptFolder(unbegun))
+    _bury(AttemptFolder(unbegun), "infrastructure_error", "its runner died")
     row = load_runs(runs).attempts.set_index("attempt").loc[f"{PAPER}/replay/02"]
     assert (row["state"], row["reason"], row["standing"]) == ("ended", "infrastructure_error", "excluded")
     assert row["faults"] == 1

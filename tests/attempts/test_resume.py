@@ -31,7 +31,7 @@ def resumed(runner: RunnerProcess, before: bytes) -> Result:
 
 def test_a_runner_that_was_taken_for_dead_before_it_began_gives_way(tmp_path: Path) -> None:
     made = prepared(tmp_path, {"sets": "x = 41"})
-    _bury(made.folder)
+    _bury(made.folder, "infrastructure_error", "its runner died")
     before = made.folder.stream.read_bytes()
     with pytest.raises(AttemptExists, match="before this one began"):
         run_attempt(made)
