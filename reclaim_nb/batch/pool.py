@@ -42,6 +42,7 @@ PLACES = "*/*/*/*"
 """Where attempts lie in the folder of their batch: suite, paper, agent, repeat."""
 STARTS = 3
 """How often an attempt's process is started where its server is killed meanwhile."""
+_TELL_AGAIN_SECONDS = 10.0
 _LOOK_SECONDS = 5.0
 """Least time between two looks at what running attempts have spent."""
 
@@ -125,8 +126,8 @@ class _AtWork:
     declared: Declared
     process: BaseProcess
     started: str | None
-    told: bool = False
-    """It has been sent the signal to stop."""
+    tell_at: float = 0.0
+    """When it is sent the signal to stop, or sent it again: one that comes between two attempts may be lost."""
 
 
 class _Pool:
@@ -268,8 +269,9 @@ class _Pool:
         for one in self._at_work.values():
             # Not is_alive(): it says no for all, once the server that they were forked from is gone.
             pid = one.process.pid
-            if not one.told and pid is not None and one.started is not None and process_start(pid) == one.started:
-                one.told = True
+            due = time.monotonic() >= one.tell_at
+            if due and pid is not None and one.started is not None and process_start(pid) == one.started:
+                one.tell_at = time.monotonic() + _TELL_AGAIN_SECONDS
                 os.kill(pid, signal.SIGTERM)
 
 

@@ -265,6 +265,8 @@ def test_what_was_stopped_before_anything_was_recorded_has_a_sound_record(
     def stopped(prepared: Prepared, observer: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
+    import papermill  # noqa: F401 - which loads the engine as its plug-in
+
     monkeypatch.setattr("reclaim_nb.attempts.engine.run_attempt", stopped)
     with heeding_sigterm():
         state = settle(one, plan.retries)
