@@ -208,7 +208,8 @@ def test_a_stop_cancels_what_runs_and_the_next_run_makes_it_again(tmp_path: Path
     assert run_plan(plan, runs, slots=2).done == 4
     check_final(plan, runs)
     shown = status(runs)
-    assert "5 were made" in shown.stdout and "0 without a verdict" in shown.stdout
+    made = len(Index(runs).rows())  # the first may have ended just before it was told to stop
+    assert made in (4, 5) and f"{made} were made" in shown.stdout and "0 without a verdict" in shown.stdout
     assert shown.stderr == ""
 
 
