@@ -72,7 +72,7 @@ def only_pool(folder: Path) -> Iterator[HeldBatch]:
 def pool_at_work(folder: Path) -> int | None:
     """Return the pid of the pool at work on a batch, on whatever host; None when there is none."""
     try:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:

@@ -74,7 +74,9 @@ def verify_record(
 
     below = _below(path)
     folders = [AttemptFolder(one) for one in below] or [open_folder(path)]
-    looked_at = track(folders, "checking records", console=screen.side(), transient=True, disable=not below)
+    side = screen.side()
+    quiet = not below or not side.is_terminal
+    looked_at = track(folders, "checking records", console=side, transient=True, disable=quiet)
     found = [_checked(folder) for folder in looked_at]
     if as_json:
         screen.print_json(found if below else found[0])
